@@ -14,7 +14,7 @@ const oneDirection = (place, rooms) =>
       ),
     );
 
-const controllerRooms = ['names', 'registry', 'services', 'builds', 'tenancy', 'apps', 'rollout', 'routes', 'tasks'];
+const controllerRooms = ['certificates', 'names', 'registry', 'services', 'builds', 'tenancy', 'apps', 'rollout', 'routes', 'tasks'];
 const opsRooms = ['registry', 'instances', 'tenancy', 'services', 'routes', 'builds', 'apps', 'push', 'install', 'v3'];
 
 export default {

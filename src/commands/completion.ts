@@ -8,7 +8,7 @@ interface Result {
 }
 
 export default class Completion extends KfCommand<Result> {
-  static override summary = 'print the script with which a shell completes commands and names';
+  static override summary = 'print the script for a shell to complete commands and names';
   static override examples = [
     'source <(kf completion bash)',
     'kf completion zsh > "${fpath[1]}/_kf"',

@@ -9,7 +9,7 @@ import type { SetupOrder, SettingsReport } from '../lib/ops/install/kept-setting
 import type { SetupRequest } from '../lib/ops/install/request.ts';
 import type { SetupPreview, SetupResult } from '../lib/ops/install/setup.ts';
 import { kfVersion } from '../lib/version.ts';
-import { networkWarnings, planBlocks, removalLines, settingsLines, setupBlocks } from '../lib/views/setup.ts';
+import { networkWarnings, planBlocks, reachWarnings, removalLines, settingsLines, setupBlocks } from '../lib/views/setup.ts';
 
 const text = (summary: string, helpValue: string) => Flags.string({ summary, helpValue });
 
@@ -29,6 +29,10 @@ export default class Setup extends KfCommand<SetupResult | SetupPreview> {
     gateway: text('existing Gateway', 'NAMESPACE/NAME'),
     'gateway-class': text('existing GatewayClass', 'NAME'),
     'gateway-port': portFlag('gateway-port', 'port of the gateway as seen from outside'),
+    https: Flags.string({ summary: 'https with certificates of kf (default), or none', helpValue: 'on|off' }),
+    'https-port': portFlag('https-port', 'port of the gateway for https as seen from outside'),
+    'http-redirect': Flags.string({ summary: 'redirect http to https, or answer it (default)', helpValue: 'on|off' }),
+    'tls-secret': text('Secret with a certificate of yours for the domain of the apps', 'NAMESPACE/NAME'),
     'storage-class': text("StorageClass of the registry's volume", 'NAME'),
     'controller-image': text("image with the controller's programs, instead of a stock Node image", 'IMAGE'),
     'network-policies': Flags.string({ summary: 'make NetworkPolicies (default), or none', helpValue: 'on|off' }),
@@ -39,7 +43,10 @@ export default class Setup extends KfCommand<SetupResult | SetupPreview> {
 
   async run(): Promise<SetupResult | SetupPreview> {
     const { flags } = await this.parse(Setup);
-    if (flags['network-policies'] !== undefined) parseChoice(flags['network-policies'], '--network-policies', ['on', 'off']);
+    for (const name of ['network-policies', 'https', 'http-redirect'] as const) {
+      const value = flags[name];
+      if (value !== undefined) parseChoice(value, `--${name}`, ['on', 'off']);
+    }
     if (flags.output !== undefined) parseChoice(flags.output, '-o', ['yaml']);
     if (flags.output !== undefined && !flags['dry-run']) throw incorrectUsage('-o is the form of --dry-run, which is missing.');
     const { previewSetup, readSetupFile, setup } = await import('../lib/ops/install/index.ts');
@@ -66,7 +73,7 @@ export default class Setup extends KfCommand<SetupResult | SetupPreview> {
     this.print(setupBlocks(result));
     this.ok();
     for (const warning of networkWarnings(result.network, this.frame.bin)) this.warn(warning);
-    if (!result.reach.reachable) this.warn([result.reach.message, ...(result.reach.hints ?? [])].join('\n   '));
+    for (const warning of reachWarnings(result.reach)) this.warn(warning);
     this.terminal.err(`Next: ${this.frame.bin} push APP -p PATH`);
     return result;
   }
@@ -86,6 +93,10 @@ function requestFrom(flags: InferredFlags<typeof Setup.flags>): SetupRequest {
     gateway: flags.gateway,
     gatewayClass: flags['gateway-class'],
     gatewayPort: flags['gateway-port'],
+    https: flags.https,
+    httpsPort: flags['https-port'],
+    httpRedirect: flags['http-redirect'],
+    tlsSecret: flags['tls-secret'],
     storageClass: flags['storage-class'],
     controllerImage: flags['controller-image'],
     imagePrefix: flags['image-prefix'],

@@ -1,9 +1,10 @@
-// The reconcilers of tenancy, services and builds, and the objects that they share.
+// The reconcilers of tenancy, services, builds and certificates, and the objects that they share.
 
 import type { Reconciler } from './runtime/reconciler.ts';
 import { buildWorkloadReconciler } from './builds/workload.ts';
 import { buildReconciler } from './builds/build.ts';
 import { builderInfoReconciler } from './builds/builder-info.ts';
+import { gatewayCertificateReconciler } from './certificates/gateway-certificate.ts';
 import { claimsReconciler } from './routes/name-sweep.ts';
 import { imagesReconciler } from './registry/image-cleanup.ts';
 import { orgReconciler } from './tenancy/org.ts';
@@ -40,6 +41,7 @@ export function buildSideReconcilers(options: BuildSideOptions): Reconciler[] {
     buildWorkloadReconciler({ keys, fetchProgram: options.fetchProgram }),
     builderInfoReconciler,
     retentionReconciler,
+    gatewayCertificateReconciler,
     imagesReconciler(keys),
   ];
 }

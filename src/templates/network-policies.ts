@@ -44,7 +44,8 @@ function controllerPeer({ controller }: KfInfo): NetworkPeer {
 
 /** Ports at which a gateway accepts requests for apps: that of setup's own, and the usual ones of others. */
 function gatewayPorts({ gateway }: KfInfo): NetworkPort[] {
-  return (gateway.internalAddress === undefined ? [80, 443, 8000, 8443, 10_080, 10_443] : [8000]).map(tcp);
+  const own = gateway.https === undefined ? [8000] : [8000, 8443];
+  return (gateway.internalAddress === undefined ? [80, 443, 8000, 8443, 10_080, 10_443] : own).map(tcp);
 }
 
 /** NodeLocal DNSCache listens here on every node that has it; nothing else uses this address. */

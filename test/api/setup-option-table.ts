@@ -37,9 +37,13 @@ const traefikObjects = [
   'Namespace kf-node',
 ];
 
+/** Lets the Gateway in kf-node use the certificate in kf-system. */
+const certificateGrant = 'ReferenceGrant kf-system/kf-gateway';
+const authority = 'ConfigMap cf/kf-ca-certificate';
+
 const containers = (...images: string[]): object => ({ spec: { template: { spec: { containers: images.map((image) => ({ image })) } } } });
 const inPod = (container: object): object => ({ spec: { template: { spec: { containers: [container] } } } });
-export const traefikPorts = (web: object): object => inPod({ ports: [web, { name: 'admin' }] });
+export const traefikPorts = (web: object, websecure: object): object => inPod({ ports: [web, websecure, { name: 'admin' }] });
 /** These policies admit the gateway of that namespace. */
 const controllerPolicy = 'NetworkPolicy kf-system/kf-controller';
 const pagesPolicy = 'NetworkPolicy kf-system/kf-pages';
@@ -85,8 +89,19 @@ export const options: Option[] = [
     key: 'gatewayExposure',
     value: 'loadbalancer',
     changes: {
-      'Service kf-system/kf-gateway': { spec: { type: 'LoadBalancer', ports: [{ port: 80, targetPort: 8000 }] } },
-      'Deployment kf-system/kf-gateway': traefikPorts(expect.not.objectContaining({ hostPort: 80 }) as object),
+      'Service kf-system/kf-gateway': {
+        spec: {
+          type: 'LoadBalancer',
+          ports: [
+            { port: 80, targetPort: 8000 },
+            { port: 443, targetPort: 8443 },
+          ],
+        },
+      },
+      'Deployment kf-system/kf-gateway': traefikPorts(
+        expect.not.objectContaining({ hostPort: 80 }) as object,
+        expect.not.objectContaining({ hostPort: 443 }) as object,
+      ),
       'Gateway kf-system/kf': { spec: { gatewayClassName: 'kf-traefik' } },
       'ClusterRoleBinding kf-gateway': { subjects: [{ name: 'kf-gateway', namespace: 'kf-system' }] },
       [checkRoute]: viaGateway('kf-system', 'kf'),
@@ -96,7 +111,53 @@ export const options: Option[] = [
       [info]: { gateway: { namespace: 'kf-system', internalAddress: 'http://kf-gateway.kf-system.svc' } },
     },
     adds: ['ServiceAccount kf-system/kf-gateway', 'NetworkPolicy kf-system/kf-gateway'],
-    lacks: [...traefikIn('kf-node'), 'Namespace kf-node'],
+    // The gateway is in the namespace of its Secret.
+    lacks: [...traefikIn('kf-node'), 'Namespace kf-node', certificateGrant],
+  },
+  {
+    key: 'https',
+    flag: '--https',
+    value: 'off',
+    other: 'on',
+    changes: {
+      [info]: { gateway: expect.not.objectContaining({ https: expect.anything() as object }) as object },
+      'Deployment kf-node/kf-gateway': inPod({ ports: [{ containerPort: 8000, hostPort: 80 }, { name: 'admin' }] }),
+      'Service kf-node/kf-gateway': { spec: { ports: [{ port: 80 }] } },
+      'Gateway kf-node/kf': { spec: { listeners: [{ port: 8000 }] } },
+      'NetworkPolicy kf-node/kf-gateway': { spec: { ingress: [{ ports: [{ port: 8000 }] }] } },
+    },
+    lacks: [certificateGrant, authority],
+  },
+  { key: 'httpsPort', flag: '--https-port', value: 8443, other: 8444, changes: { [info]: { gateway: { https: { port: 8443 } } } } },
+  {
+    key: 'httpRedirect',
+    flag: '--http-redirect',
+    value: 'on',
+    other: 'off',
+    changes: {
+      [info]: {
+        gateway: {
+          internalAddress: 'http://kf-gateway-internal.kf-node.svc',
+          externalUrl: { scheme: 'https', port: 443 },
+          https: { redirect: true },
+        },
+      },
+      'Deployment kf-node/kf-gateway': inPod({
+        args: expect.arrayContaining(['--entrypoints.web.http.redirections.entrypoint.to=:443']) as object,
+        ports: [{ containerPort: 8000 }, { containerPort: 8443 }, { name: 'internal', containerPort: 8001 }, { name: 'admin' }],
+      }),
+      'Gateway kf-node/kf': { spec: { listeners: [{ port: 8000 }, { name: 'http-internal', port: 8001 }, { port: 8443 }] } },
+      // Only the controller reaches the port that does not redirect.
+      'NetworkPolicy kf-node/kf-gateway': {
+        spec: {
+          ingress: [
+            { ports: [{ port: 8000 }, { port: 8443 }] },
+            { from: [{ podSelector: { matchLabels: { app: 'kf-controller' } } }], ports: [{ port: 8001 }] },
+          ],
+        },
+      },
+    },
+    adds: ['Service kf-node/kf-gateway-internal'],
   },
   {
     key: 'storageClass',
@@ -208,8 +269,15 @@ export const options: Option[] = [
   { key: 'space', value: 'dev', changes: { [info]: { defaults: { org: { name: 'default' }, space: { name: 'dev' } } } } },
 ];
 
+const shopSecret = { domain: 'shop.localhost', namespace: 'infra', name: 'shop' };
+const listenerOf = (domain: string, secret: object): object => ({
+  name: `https-${domain}`,
+  hostname: `*.${domain}`,
+  tls: { certificateRefs: [secret] },
+});
+
 /** Options whose objects must exist in the cluster first; their tests create them. */
-export const ofOutside: Record<'registry' | 'insecureRegistry' | 'gateway' | 'gatewayClass', Option> = {
+export const ofOutside: Record<'registry' | 'insecureRegistry' | 'gateway' | 'gatewayClass' | 'tlsSecret' | 'tlsSecrets', Option> = {
   registry: {
     key: 'registry',
     flag: '--registry',
@@ -236,7 +304,7 @@ export const ofOutside: Record<'registry' | 'insecureRegistry' | 'gateway' | 'ga
       [controllerPolicy]: lets('infra'),
       [pagesPolicy]: lets('infra'),
     },
-    lacks: traefikObjects,
+    lacks: [...traefikObjects, certificateGrant, authority],
   },
   gatewayClass: {
     key: 'gatewayClass',
@@ -247,7 +315,10 @@ export const ofOutside: Record<'registry' | 'insecureRegistry' | 'gateway' | 'ga
       'Gateway kf-system/kf': {
         spec: {
           gatewayClassName: 'edge',
-          listeners: [{ port: 80, protocol: 'HTTP', allowedRoutes: { namespaces: { from: 'Selector' } } }],
+          listeners: [
+            { port: 80, protocol: 'HTTP', allowedRoutes: { namespaces: { from: 'Selector' } } },
+            { port: 443, protocol: 'HTTPS', allowedRoutes: { namespaces: { from: 'Selector' } } },
+          ],
         },
       },
       [info]: { gateway: { namespace: 'kf-system', name: 'kf', features: ['HTTPRouteBackendWeight'] } },
@@ -257,6 +328,43 @@ export const ofOutside: Record<'registry' | 'insecureRegistry' | 'gateway' | 'ga
       [pagesPolicy]: lets('kf-system'),
     },
     adds: ['NetworkPolicy kf-system/kf-gateway-class'],
-    lacks: traefikObjects,
+    lacks: [...traefikObjects, certificateGrant],
+  },
+  tlsSecret: {
+    key: 'tlsSecret',
+    flag: '--tls-secret',
+    value: 'infra/apps',
+    with: { tlsSecrets: { 'shop.localhost': 'infra/shop' } },
+    changes: {
+      [info]: { gateway: { https: { secrets: [{ domain: 'apps.localhost', namespace: 'infra', name: 'apps' }, shopSecret] } } },
+      'Gateway kf-node/kf': {
+        spec: {
+          listeners: [
+            { port: 8000 },
+            { port: 8443, name: 'https-apps' },
+            listenerOf('apps.localhost', { namespace: 'infra', name: 'apps' }),
+            listenerOf('shop.localhost', { namespace: 'infra', name: 'shop' }),
+          ],
+        },
+      },
+      'ReferenceGrant infra/kf-gateway': { spec: { to: [{ name: 'apps' }, { name: 'shop' }] } },
+    },
+  },
+  tlsSecrets: {
+    key: 'tlsSecrets',
+    value: { 'shop.localhost': 'infra/shop' },
+    changes: {
+      [info]: { gateway: { https: { secrets: [shopSecret] } } },
+      'Gateway kf-node/kf': {
+        spec: {
+          listeners: [
+            { port: 8000 },
+            { port: 8443, name: 'https-apps' },
+            listenerOf('shop.localhost', { namespace: 'infra', name: 'shop' }),
+          ],
+        },
+      },
+    },
+    adds: ['ReferenceGrant infra/kf-gateway'],
   },
 };

@@ -6,6 +6,7 @@ import path from 'node:path';
 import { parseAllDocuments, stringify } from 'yaml';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import Setup from '../../src/commands/setup.ts';
+import { createAuthority, issueServerCertificate } from '../../src/controller/certificates/x509.ts';
 import { knownKeys } from '../../src/lib/ops/install/settings-schema.ts';
 import { auditEnd, auditFrom, writesOfKf } from '../support/audit.ts';
 import { differing, named, type Objects, type Printed } from './setup-objects.ts';
@@ -84,7 +85,9 @@ describe('the entry point, when no option names one', () => {
 
   test('is ports of the nodes on a cluster without load balancers, also when an option asks for it', async () => {
     const unnamed = await planned({});
-    expect(unnamed['Deployment kf-node/kf-gateway']).toMatchObject(traefikPorts({ name: 'web', containerPort: 8000, hostPort: 80 }));
+    expect(unnamed['Deployment kf-node/kf-gateway']).toMatchObject(
+      traefikPorts({ name: 'web', containerPort: 8000, hostPort: 80 }, { name: 'websecure', containerPort: 8443, hostPort: 443 }),
+    );
     expect(unnamed['Service kf-node/kf-gateway']).toMatchObject({ spec: { type: 'ClusterIP' } });
     expect(unnamed['Namespace kf-node']).toMatchObject({ metadata: { labels: { 'pod-security.kubernetes.io/enforce': 'privileged' } } });
     expect(await planned({ gatewayExposure: 'auto' })).toEqual(unnamed);
@@ -144,6 +147,43 @@ describe('a registry outside of the cluster', () => {
     const ran = await kf('setup', '--dry-run', '--registry', 'registry.example.com');
     expect(ran.code, ran.stderr).toBe(0);
     expect(ran.stdout).not.toContain('PersistentVolumeClaim');
+  });
+});
+
+describe('a certificate of the operator', () => {
+  const day = 24 * 3_600_000;
+  const period = { notBefore: new Date(Date.now() - day), notAfter: new Date(Date.now() + 90 * day) };
+  const authority = createAuthority('an authority of the operator', period);
+
+  async function makeSecret(name: string, domain: string): Promise<void> {
+    const { certificate, key } = issueServerCertificate(authority, domain, [`*.${domain}`], period);
+    const stringData = { 'tls.crt': certificate, 'tls.key': key };
+    const metadata = { name, namespace: 'infra' };
+    await kubectl(['create', '-f', '-'], {
+      input: { apiVersion: 'v1', kind: 'Secret', metadata, type: 'kubernetes.io/tls', stringData },
+    });
+  }
+
+  beforeAll(() => makeNamespace('infra'));
+
+  test('is refused by the name of its Secret when that does not exist, or is for another domain', async () => {
+    const missing = await dryRun({}, ['--tls-secret', 'infra/apps']);
+    expect(missing.code).toBe(1);
+    expect(missing.stderr).toContain("The Secret 'infra/apps' for the domain 'apps.localhost' does not exist.");
+    await makeSecret('apps', 'apps.localhost');
+    const wrong = await dryRun({ tlsSecrets: { 'shop.localhost': 'infra/apps' } });
+    expect(wrong.code).toBe(1);
+    expect(wrong.stderr).toContain('has a certificate for DNS:*.apps.localhost, which does not cover *.shop.localhost.');
+  });
+
+  test('is used for its domain, and the Gateway may use no other Secret of the namespace', async () => {
+    await makeSecret('shop', 'shop.localhost');
+    await expectOption(ofOutside.tlsSecrets);
+    const { flag = '', ...option } = ofOutside.tlsSecret;
+    await expectOption(option);
+    expect(await planned({ ...option.with }, [flag, String(option.value)])).toEqual(
+      await planned({ ...option.with, tlsSecret: option.value }),
+    );
   });
 });
 

@@ -2,9 +2,11 @@
 
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
+import { rootCertificates } from 'node:tls';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { feed } from '../support/feed.ts';
+import { getSecurely } from '../support/http.ts';
 import { Kf, kubectl, kubectlJson, ringEnv } from '../support/kf.ts';
 
 const execute = promisify(execFile);
@@ -14,7 +16,7 @@ interface SetupResult {
   changed: number;
   unchanged: number;
   requests: { cpuMilli: number; memoryMiB: number };
-  reach: { reachable: boolean; url: string };
+  reach: { reachable: boolean; url: string; https?: { reachable: boolean; url: string } };
 }
 
 interface ObjectList {
@@ -39,7 +41,7 @@ const kindsOfSetup = [
   'crds,namespaces,clusterroles,clusterrolebindings,validatingadmissionpolicies,validatingadmissionpolicybindings',
   'mutatingadmissionpolicies,mutatingadmissionpolicybindings',
   'deployments,services,configmaps,secrets,serviceaccounts,persistentvolumeclaims,roles,rolebindings',
-  'networkpolicies,gatewayclasses,gateways,httproutes,cfdomains,cforgs,cfspaces,builderinfos,runnerinfos',
+  'networkpolicies,gatewayclasses,gateways,httproutes,referencegrants,cfdomains,cforgs,cfspaces,builderinfos,runnerinfos',
 ].join(',');
 /** Version of every declared object: its generation where the API server counts that, because other programs write the status. */
 async function versions(): Promise<Record<string, string>> {
@@ -52,7 +54,7 @@ async function versions(): Promise<Record<string, string>> {
 describe('kf setup', () => {
   test('ends its first run with a request that the gateway answered, and requests few resources', async () => {
     const { result } = JSON.parse(await readFile(ringEnv('KF_TEST_SETUP_RESULT'), 'utf8')) as { result: SetupResult };
-    expect(result.reach.reachable).toBe(true);
+    expect(result.reach).toMatchObject({ reachable: true, https: { reachable: true, url: expect.stringMatching(/^https:/) as string } });
     expect(result.created).toBeGreaterThan(50);
     expect(result.requests.cpuMilli).toBeLessThanOrEqual(150);
     expect(result.requests.memoryMiB).toBeLessThanOrEqual(256);
@@ -66,9 +68,10 @@ describe('kf setup', () => {
     const ran = await admin.ok('setup', ...options());
     expect(ran.stderr).toMatch(told);
     const [, seen] = /nothing to change: all (\d+) objects/.exec(ran.stdout) ?? [];
-    // The registry's key is created once and never read again.
-    expect(Object.keys(before)).toHaveLength(Number(seen) + 1);
-    expect(before).toHaveProperty(['Secret kf-system/kf-registry-key']);
+    // These are made once: setup does not look at their contents again.
+    const keys = ['kf-registry-key', 'kf-ca', 'kf-gateway-tls'];
+    expect(Object.keys(before)).toHaveLength(Number(seen) + keys.length);
+    for (const key of keys) expect(before).toHaveProperty([`Secret kf-system/${key}`]);
     expect(await versions()).toEqual(before);
   });
 
@@ -149,6 +152,39 @@ describe('kf setup', () => {
     await developer.remove();
     expect(ran.code).toBe(1);
     expect(ran.stderr).toMatch(/the user ".*spacedeveloper.*" may not (get|list|create|patch) "[a-z.]+[a-z0-9.]*"/);
+  });
+});
+
+describe('https', () => {
+  const host = 'no-such-app.apps.localhost';
+
+  test('answers every host of the default domain with a certificate of the authority that kf ca-certificate prints', async () => {
+    const developer = await Kf.create('developer');
+    const { stdout } = await developer.ok('ca-certificate');
+    await developer.remove();
+    const [with404, refused] = await Promise.all([
+      getSecurely(host, { ca: stdout }),
+      getSecurely(host, { ca: rootCertificates }).catch(String),
+    ]);
+    expect(with404).toMatchObject({ status: 404, body: expect.stringContaining(host) as string });
+    expect(refused).toMatch(/unable to verify the first certificate|self-signed/);
+  });
+
+  test('has keys that no role of people can read, and a certificate that every user can', async () => {
+    const account = ['--as', 'somebody', '--as-group', 'system:authenticated'];
+    const may = (...args: string[]): Promise<string> =>
+      execute('kubectl', ['auth', 'can-i', ...args], { env: { ...process.env, KUBECONFIG: ringEnv('KF_TEST_DEVELOPER') } }).then(
+        ({ stdout }) => stdout.trim(),
+        (error: { stdout: string }) => error.stdout.trim(),
+      );
+    for (const key of ['kf-ca', 'kf-gateway-tls']) {
+      for (const verb of ['get', 'update', 'patch', 'delete']) expect(await may(verb, `secrets/${key}`, '-n', 'kf-system')).toBe('no');
+    }
+    expect(await may('list', 'secrets', '-n', 'kf-system')).toBe('no');
+    expect(await may('patch', 'configmaps/kf-ca-certificate', '-n', 'cf')).toBe('no');
+    const published = await kubectl('get', 'configmap', 'kf-ca-certificate', '-n', 'cf', '-o', 'jsonpath={.data}', ...account);
+    expect(published).toContain('BEGIN CERTIFICATE');
+    expect(published).not.toContain('PRIVATE KEY');
   });
 });
 

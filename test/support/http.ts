@@ -1,11 +1,44 @@
 // Requests to apps through the cluster's gateway, as a browser on this machine sends them.
 
-import { request } from 'node:http';
+import { request, type IncomingMessage } from 'node:http';
+import { request as secureRequest } from 'node:https';
 
 export interface Answer {
   status: number;
   body: string;
   headers: Record<string, string | string[] | undefined>;
+}
+
+async function answerOf(answer: IncomingMessage): Promise<Answer> {
+  let body = '';
+  for await (const text of answer.setEncoding('utf8')) body += String(text);
+  return { status: answer.statusCode ?? 0, body, headers: answer.headers };
+}
+
+export interface SecureOptions {
+  /** Certificates of the authorities that the client trusts, and no others. */
+  ca: string | readonly string[];
+  headers?: Record<string, string>;
+}
+
+/** GET with https at the port of the ring's cluster. @throws Error for a certificate that the client does not trust */
+export function getSecurely(host: string, { ca, headers = {} }: SecureOptions, urlPath = '/'): Promise<Answer> {
+  const port = Number(process.env['KF_CLUSTER_HTTPS_PORT'] ?? '443');
+  return new Promise((resolve, reject) => {
+    const options = {
+      host: '127.0.0.1',
+      port,
+      servername: host,
+      path: urlPath,
+      headers: { ...headers, host },
+      agent: false,
+      timeout: 10_000,
+    };
+    const outgoing = secureRequest({ ...options, ca: [...[ca].flat()] }, (answer) => void answerOf(answer).then(resolve, reject));
+    outgoing.on('timeout', () => outgoing.destroy(new Error(`no answer from ${host}`)));
+    outgoing.on('error', reject);
+    outgoing.end();
+  });
 }
 
 /** GET with the Host header of `host`, at the gateway's port, of the ring's cluster by default. */
@@ -18,12 +51,7 @@ export function get(
   return new Promise((resolve, reject) => {
     const outgoing = request(
       { host: '127.0.0.1', port, path: urlPath, headers: { ...headers, host }, agent: false, timeout: 10_000 },
-      (answer) => {
-        let body = '';
-        answer.setEncoding('utf8').on('data', (text: string) => (body += text));
-        answer.on('end', () => resolve({ status: answer.statusCode ?? 0, body, headers: answer.headers }));
-        answer.on('error', reject);
-      },
+      (answer) => void answerOf(answer).then(resolve, reject),
     );
     outgoing.on('timeout', () => outgoing.destroy(new Error(`no answer from ${host}`)));
     outgoing.on('error', reject);

@@ -59,6 +59,7 @@ images:
 insecureRegistries: ['${registry}']
 gatewayExposure: hostport
 gatewayPort: ${env['KF_CLUSTER_HTTP_PORT'] ?? '80'}
+httpsPort: ${env['KF_CLUSTER_HTTPS_PORT'] ?? '443'}
 ${env['KF_CLUSTER_NPM_REGISTRY'] === undefined ? '' : `buildEnv: {NPM_CONFIG_REGISTRY: '${env['KF_CLUSTER_NPM_REGISTRY']}', NPM_CONFIG_REPLACE_REGISTRY_HOST: always}\n`}`;
   await mkdir(folder, { recursive: true });
   await writeFile(file, text);

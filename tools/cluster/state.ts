@@ -40,6 +40,8 @@ export interface ClusterState {
   forwarder?: ProcessMark;
   /** Port on the host's loopback that is forwarded to port 80 of the node. */
   httpPort?: number;
+  /** Its port that is forwarded to port 443 of the node. */
+  httpsPort?: number;
   /** Binaries that the cluster runs; a cluster of other binaries does not match the request. */
   parts: Record<string, string>;
 }

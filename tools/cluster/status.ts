@@ -18,6 +18,7 @@ export function clusterEnvironment(state: ClusterState): Record<string, string> 
   const { clusterAddress } = hostLink(state.number);
   const full = (): Record<string, string> => ({
     KF_CLUSTER_HTTP_PORT: String(state.httpPort ?? ''),
+    KF_CLUSTER_HTTPS_PORT: String(state.httpsPort ?? ''),
     KF_CLUSTER_ADDRESS: clusterAddress,
     KF_CLUSTER_REGISTRY: `${clusterAddress}:${String(registryPort)}`,
     KF_CLUSTER_NODE_REGISTRY: nodeRegistry,
@@ -74,5 +75,5 @@ function runningPrograms(state: ClusterState): string[] {
 
 function httpLine(state: ClusterState): string {
   if (!isRunning(state.forwarder)) return 'HTTP: the forwarder does not run';
-  return `HTTP: http://127.0.0.1:${String(state.httpPort)} leads to port 80 of the node`;
+  return `HTTP: http://127.0.0.1:${String(state.httpPort)} leads to port 80 of the node, https://127.0.0.1:${String(state.httpsPort)} to port 443`;
 }

@@ -278,6 +278,12 @@ export const places = {
   settingsKey: 'setup.yaml',
   pullSecret: 'image-registry-credentials',
   pushSecret: 'kf-registry-push',
+  /** In the system namespace: the authority that signs the gateway's certificate, with its key. */
+  authority: 'kf-ca',
+  /** In the system namespace: the certificate of the gateway for all domains without one of their own. */
+  gatewayCertificate: 'kf-gateway-tls',
+  /** In the root namespace: the certificate of the authority, which everybody may read. */
+  authorityCertificate: 'kf-ca-certificate',
   builder: 'kf-builder',
   runner: 'kf-runner',
 } as const;

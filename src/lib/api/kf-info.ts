@@ -32,6 +32,8 @@ export interface KfInfo {
     features: string[];
     internalAddress?: string;
     externalUrl?: { scheme: 'http' | 'https'; port: number; address?: string };
+    /** Left out: kf does not manage the gateway's certificates, or the gateway has none. */
+    https?: HttpsSettings;
   };
   /** Image for kf's own programs in the cluster (source container). */
   programImage?: string;
@@ -47,6 +49,15 @@ export interface KfInfo {
   root: string;
   /** Left out when kf creates no NetworkPolicies. */
   network?: NetworkSettings;
+}
+
+export interface HttpsSettings {
+  /** Port for https, as seen from outside. */
+  port: number;
+  /** Requests with http are redirected. */
+  redirect?: true;
+  /** Domains whose certificate the operator gives, with its Secret. The controller makes one certificate for all others. */
+  secrets: { domain: string; namespace: string; name: string }[];
 }
 
 /** The input of the spaces' NetworkPolicies. */

@@ -249,6 +249,7 @@ export const cfCommands: Readonly<Record<string, readonly CfCommand[]>> = {
 export const kfCommands: readonly CfCommand[] = [
   ['setup', '', '', ''],
   ['rotate', '', '', ''],
+  ['ca-certificate', '', '', ''],
   ['migrate', '', '', ''],
   ['uninstall', '', '', ''],
   ['completion', '', '', ''],

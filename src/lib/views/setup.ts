@@ -11,11 +11,18 @@ export interface SetupView {
   unchanged: number;
   removed: string[];
   requests: { cpuMilli: number; memoryMiB: number };
-  reach: { url: string; reachable: boolean; message?: string; hints?: string[] };
+  reach: ReachView & { https?: ReachView };
   network: NetworkView;
   domain: string;
   org: { name: string };
   space: { name: string };
+}
+
+export interface ReachView {
+  url: string;
+  reachable: boolean;
+  message?: string;
+  hints?: string[];
 }
 
 export interface NetworkView {
@@ -104,6 +111,18 @@ export function networkWarnings({ policies, enforced, message }: NetworkView, bi
   ];
 }
 
+/** What an operator must know about the way to the gateway; empty when it answers from here. */
+export function reachWarnings({ https, ...http }: ReachView & { https?: ReachView }): string[] {
+  const failed = [http, https].filter((one) => one?.reachable === false);
+  return failed.map((one) => [one?.message, ...(one?.hints ?? [])].join('\n   '));
+}
+
+function reachLine({ https, ...http }: ReachView & { https?: ReachView }): string {
+  if (!http.reachable) return 'no';
+  if (https?.reachable !== true || https.url === http.url) return `${http.url} answers from here`;
+  return `${http.url} and ${https.url} answer from here`;
+}
+
 export function setupBlocks(view: SetupView): Block[] {
   const didNothing = view.created + view.changed === 0;
   const changes = didNothing
@@ -121,7 +140,7 @@ export function setupBlocks(view: SetupView): Block[] {
       ['apps domain:', view.domain],
       ['org:', view.org.name],
       ['space:', view.space.name],
-      ['reachable:', view.reach.reachable ? `${view.reach.url} answers from here` : 'no'],
+      ['reachable:', reachLine(view.reach)],
     ),
     line(),
   ];

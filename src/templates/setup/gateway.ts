@@ -1,16 +1,20 @@
 // Traefik as the Gateway API implementation for clusters that have none.
 
 import type { KubeObject } from '../../lib/api/object.ts';
+import { places } from '../../lib/api/group.ts';
 import { gatewayNamespace, needsHostPorts } from './namespaces.ts';
-import { managedByLabel, type SetupPlan } from './options.ts';
+import { managedByLabel, rootNamespace, systemNamespace, type SetupPlan } from './options.ts';
 import { restrictedContainer, restrictedPod } from '../pod-security.ts';
+import { defined } from '../../lib/defined.ts';
 import { buildDeployment, buildService, buildServiceAccount } from './workload.ts';
 
 export const gatewayName = 'kf';
 export const traefikName = 'kf-gateway';
 const className = 'kf-traefik';
-/** Traefik requires that the listener's port is the entry point's port; outside it is mapped to 80. */
-const webPort = 8000;
+/** The Service for requests of the controller, if those from outside are redirected to https. */
+export const internalName = 'kf-gateway-internal';
+/** Traefik requires that the listener's port is the entry point's port; outside they are mapped to 80 and 443. */
+export const entryPorts = { web: 8000, websecure: 8443, internal: 8001 } as const;
 const adminPort = 8080;
 
 const rules = [
@@ -56,17 +60,42 @@ function access(namespace: string): KubeObject[] {
 /** Limit for all headers of a request together, as in common web servers. */
 const headerBytes = 16 * 1024;
 
+type EntryPoint = keyof typeof entryPorts;
+
+function entryPoints({ gateway: { https } }: SetupPlan): EntryPoint[] {
+  if (https === undefined) return ['web'];
+  return https.redirect === true ? ['web', 'websecure', 'internal'] : ['web', 'websecure'];
+}
+
+function entryPointArguments(plan: SetupPlan): string[] {
+  const { https } = plan.gateway;
+  return [
+    ...entryPoints(plan).flatMap((name) => [
+      `--entrypoints.${name}.address=:${entryPorts[name]}`,
+      // With the default of 1 MB, 560 connections with endless headers used all of Traefik's memory. With this limit, the connections that one pod
+      // can open do not.
+      `--entrypoints.${name}.http.maxheaderbytes=${headerBytes}`,
+    ]),
+    ...(https?.redirect === true
+      ? [`--entrypoints.web.http.redirections.entrypoint.to=:${https.port}`, '--entrypoints.web.http.redirections.entrypoint.scheme=https']
+      : []),
+  ];
+}
+
+function containerPorts(plan: SetupPlan): { name: string; containerPort: number; hostPort?: number }[] {
+  const hostPorts: Partial<Record<EntryPoint, number>> = needsHostPorts(plan) ? { web: 80, websecure: 443 } : {};
+  const ports = entryPoints(plan).map((name) => ({ name, containerPort: entryPorts[name], ...defined({ hostPort: hostPorts[name] }) }));
+  return [...ports, { name: 'admin', containerPort: adminPort }];
+}
+
 function traefik(plan: SetupPlan): Record<string, unknown> {
   return {
     name: 'traefik',
     image: plan.images.traefik,
     imagePullPolicy: 'IfNotPresent',
     args: [
-      `--entrypoints.web.address=:${webPort}`,
       `--entrypoints.traefik.address=:${adminPort}`,
-      // With the default of 1 MB, 560 connections with endless headers used all of Traefik's memory. With this limit, the connections that one pod
-      // can open do not.
-      `--entrypoints.web.http.maxheaderbytes=${headerBytes}`,
+      ...entryPointArguments(plan),
       '--providers.kubernetesgateway=true',
       // By default Traefik waits 2 s between two configurations, which would delay new routes.
       '--providers.providersthrottleduration=100ms',
@@ -75,10 +104,7 @@ function traefik(plan: SetupPlan): Record<string, unknown> {
       '--global.sendanonymoususage=false',
       '--log.level=WARN',
     ],
-    ports: [
-      { name: 'web', containerPort: webPort, ...(needsHostPorts(plan) ? { hostPort: 80 } : {}) },
-      { name: 'admin', containerPort: adminPort },
-    ],
+    ports: containerPorts(plan),
     readinessProbe: { httpGet: { path: '/ping', port: adminPort }, periodSeconds: 1, failureThreshold: 60 },
     livenessProbe: { httpGet: { path: '/ping', port: adminPort }, periodSeconds: 20, failureThreshold: 3 },
     env: [{ name: 'GOMEMLIMIT', value: '800MiB' }],
@@ -88,33 +114,103 @@ function traefik(plan: SetupPlan): Record<string, unknown> {
   };
 }
 
-function gateway(plan: SetupPlan, gatewayClassName: string, port: number): KubeObject {
+const gatewayGroup = 'gateway.networking.k8s.io';
+
+/** A listener for each certificate: Traefik, like many others, takes one per listener. The most specific host name counts. */
+function httpsListeners({ gateway: { https } }: SetupPlan, port: number, allowedRoutes: object): object[] {
+  if (https === undefined) return [];
+  const own = { name: 'https-apps', secret: { namespace: systemNamespace, name: places.gatewayCertificate } };
+  const given = https.secrets.map(({ domain, ...secret }) => ({ name: `https-${domain}`, hostname: `*.${domain}`, secret }));
+  return [own, ...given].map(({ secret, ...listener }) => ({
+    ...listener,
+    port,
+    protocol: 'HTTPS',
+    allowedRoutes,
+    tls: { mode: 'Terminate', certificateRefs: [{ group: '', kind: 'Secret', ...secret }] },
+  }));
+}
+
+/** The controller writes the certificate of its authority into it; manifests/roles.yaml lets everybody read it. */
+const published: KubeObject = {
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name: places.authorityCertificate, namespace: rootNamespace },
+};
+
+/** Lets the Gateway use the Secrets of other namespaces, by name, and everybody check the certificate. */
+function certificateObjects(plan: SetupPlan): KubeObject[] {
+  const { https } = plan.gateway;
+  if (https === undefined) return [];
+  const namespace = gatewayNamespace(plan);
+  const secrets = [{ namespace: systemNamespace, name: places.gatewayCertificate }, ...https.secrets];
+  const others = [...new Set(secrets.map((secret) => secret.namespace))].filter((one) => one !== namespace).sort();
+  const namesIn = (other: string): string[] =>
+    [...new Set(secrets.filter((secret) => secret.namespace === other).map(({ name }) => name))].sort();
+  const grants = others.map((other) => ({
+    apiVersion: `${gatewayGroup}/v1beta1`,
+    kind: 'ReferenceGrant',
+    metadata: { name: traefikName, namespace: other },
+    ...{
+      spec: {
+        from: [{ group: gatewayGroup, kind: 'Gateway', namespace }],
+        to: namesIn(other).map((name) => ({ group: '', kind: 'Secret', name })),
+      },
+    },
+  }));
+  return [published, ...grants];
+}
+
+interface ListenerPorts {
+  http: number;
+  https: number;
+  internal?: number;
+}
+
+function gateway(plan: SetupPlan, gatewayClassName: string, ports: ListenerPorts): KubeObject {
   // Otherwise an HTTPRoute of any namespace could take a host. Only kf's namespaces have this label, and only its controller makes routes there.
   const allowedRoutes = {
     namespaces: { from: 'Selector', selector: { matchLabels: { [managedByLabel]: 'kf' } } },
     kinds: [{ group: 'gateway.networking.k8s.io', kind: 'HTTPRoute' }],
   };
+  const http = (name: string, port: number): object => ({ name, port, protocol: 'HTTP', allowedRoutes });
+  const listeners = [
+    http('http-apps', ports.http),
+    ...(ports.internal === undefined ? [] : [http('http-internal', ports.internal)]),
+    ...httpsListeners(plan, ports.https, allowedRoutes),
+  ];
   return {
-    apiVersion: 'gateway.networking.k8s.io/v1',
+    apiVersion: `${gatewayGroup}/v1`,
     kind: 'Gateway',
     metadata: { name: gatewayName, namespace: gatewayNamespace(plan) },
-    ...{ spec: { gatewayClassName, listeners: [{ name: 'http-apps', port, protocol: 'HTTP', allowedRoutes }] } },
+    ...{ spec: { gatewayClassName, listeners } },
   };
 }
 
 /** Nothing for an existing Gateway, a Gateway for an existing class, otherwise Traefik with class, Gateway and Service. */
 export function buildGateway(plan: SetupPlan): KubeObject[] {
   if (plan.gateway.existing !== undefined) return [];
-  if (plan.gateway.className !== undefined) return [gateway(plan, plan.gateway.className, 80)];
+  if (plan.gateway.className !== undefined)
+    return [...certificateObjects(plan), gateway(plan, plan.gateway.className, { http: 80, https: 443 })];
   const namespace = gatewayNamespace(plan);
+  const points = entryPoints(plan);
   const service = buildService(
     { namespace, name: traefikName, app: traefikName },
     plan.gateway.exposure === 'loadbalancer' ? 'LoadBalancer' : 'ClusterIP',
-    [{ name: 'web', port: 80, target: webPort }],
+    [
+      { name: 'web', port: 80, target: entryPorts.web },
+      ...(points.includes('websecure') ? [{ name: 'websecure', port: 443, target: entryPorts.websecure }] : []),
+    ],
   );
+  const internal = points.includes('internal')
+    ? [
+        buildService({ namespace, name: internalName, app: traefikName }, 'ClusterIP', [
+          { name: 'internal', port: 80, target: entryPorts.internal },
+        ]),
+      ]
+    : [];
   return [
     {
-      apiVersion: 'gateway.networking.k8s.io/v1',
+      apiVersion: `${gatewayGroup}/v1`,
       kind: 'GatewayClass',
       metadata: { name: className },
       ...{ spec: { controllerName: 'traefik.io/gateway-controller' } },
@@ -131,6 +227,12 @@ export function buildGateway(plan: SetupPlan): KubeObject[] {
       volumes: [{ name: 'tmp', emptyDir: {} }],
     }),
     service,
-    gateway(plan, className, webPort),
+    ...internal,
+    ...certificateObjects(plan),
+    gateway(plan, className, {
+      http: entryPorts.web,
+      https: entryPorts.websecure,
+      ...(points.includes('internal') ? { internal: entryPorts.internal } : {}),
+    }),
   ];
 }

@@ -4,16 +4,24 @@ import { annotations, places } from '../../lib/api/group.ts';
 import type { KfInfo, NetworkSettings } from '../../lib/api/kf-info.ts';
 import type { KubeObject } from '../../lib/api/object.ts';
 import { encoded } from '../metadata.ts';
-import { gatewayName, traefikName } from './gateway.ts';
+import { gatewayName, internalName, traefikName } from './gateway.ts';
 import { gatewayNamespace } from './namespaces.ts';
-import { rootNamespace, systemNamespace, type SetupNetwork, type SetupPlan } from './options.ts';
+import { rootNamespace, systemNamespace, type SetupGateway, type SetupNetwork, type SetupPlan } from './options.ts';
 import { pullPrefix, pushHost, registryName } from './registry.ts';
 import { defined } from '../../lib/defined.ts';
+
+/** The address at which the CLI asks whether a URL answers. */
+export function outsideAddress({ port, address, https }: SetupGateway): NonNullable<KfInfo['gateway']['externalUrl']> {
+  const at = https?.redirect === true ? ({ scheme: 'https', port: https.port } as const) : ({ scheme: 'http', port } as const);
+  return { ...at, ...defined({ address }) };
+}
 
 /** The facts of an installation made by `plan`. */
 export function kfInfo(plan: SetupPlan): KfInfo {
   const namespace = gatewayNamespace(plan);
   const own = plan.gateway.existing === undefined && plan.gateway.className === undefined;
+  const { https } = plan.gateway;
+  const isRedirected = https?.redirect === true;
   return {
     format: 1,
     oldestCli: '0.1.0',
@@ -41,12 +49,9 @@ export function kfInfo(plan: SetupPlan): KfInfo {
       name: plan.gateway.existing?.name ?? gatewayName,
       // For a gateway that somebody else runs, only required features are assumed.
       features: ['HTTPRouteBackendWeight', ...(own ? ['HTTPRouteResponseHeaderModification', 'kf:PathRegularExpression'] : [])],
-      ...(own ? { internalAddress: `http://${traefikName}.${namespace}.svc` } : {}),
-      externalUrl: {
-        scheme: 'http',
-        port: plan.gateway.port,
-        ...defined({ address: plan.gateway.address }),
-      },
+      ...(own ? { internalAddress: `http://${isRedirected ? internalName : traefikName}.${namespace}.svc` } : {}),
+      externalUrl: outsideAddress(plan.gateway),
+      ...defined({ https }),
     },
     drainSeconds: plan.drainSeconds,
     processDefaults: plan.processDefaults,

@@ -6,7 +6,7 @@ import type { KubeObject } from '../../lib/api/object.ts';
 import { hostRange, namespacePeer, peerNamed, type NetworkPeer, type NetworkPolicy } from '../../lib/api/network-policy.ts';
 import { networkPolicy } from '../network-policies.ts';
 import { controllerName } from './controller.ts';
-import { gatewayName, traefikName } from './gateway.ts';
+import { entryPorts, gatewayName, traefikName } from './gateway.ts';
 import { gatewayNamespace } from './namespaces.ts';
 import { managedByLabel, systemNamespace, type SetupNetwork, type SetupPlan } from './options.ts';
 import { pagesName } from './pages.ts';
@@ -89,7 +89,12 @@ export function buildSystemPolicies(plan: SetupPlan): KubeObject[] {
   const entry = networkPolicy(namespace, traefikName, {
     podSelector: pods(traefikName),
     policyTypes: ['Ingress'],
-    ingress: [{ ports: [port(8000)] }],
+    ingress: [
+      { ports: [port(entryPorts.web), ...(gateway.https === undefined ? [] : [port(entryPorts.websecure)])] },
+      ...(gateway.https?.redirect === true
+        ? [{ from: [namespacePeer(systemNamespace, { app: controllerName })], ports: [port(entryPorts.internal)] }]
+        : []),
+    ],
   });
   const ofGateway = [...(isOwnGateway ? [entry] : []), ...(gateway.existing === undefined && !isOwnGateway ? [classPolicy] : [])];
   return [closed, ...throughGateway, ...ofGateway, ...(plan.registry === undefined ? [registryPolicy(network)] : [])];

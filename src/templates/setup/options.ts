@@ -1,6 +1,6 @@
 // The input of the objects of `kf setup`; resolved once (flags override the file, which overrides defaults) before any object is made.
 
-import type { NetworkSettings } from '../../lib/api/kf-info.ts';
+import type { HttpsSettings, NetworkSettings } from '../../lib/api/kf-info.ts';
 
 export interface SetupImages {
   /** A stock Node 24 image for controller, gate and source container. */
@@ -26,6 +26,8 @@ export interface SetupGateway {
   /** Port for the CLI and browsers, and the address if names do not resolve. */
   port: number;
   address?: string;
+  /** Left out: setup manages no certificates. */
+  https?: HttpsSettings;
 }
 
 /** The input of the NetworkPolicies, for spaces and for kf itself. */

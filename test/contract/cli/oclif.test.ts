@@ -184,6 +184,7 @@ const failing: string[][] = [
   ['stack', 'no-such-stack'],
   ['migrate', 'check', 'no-such-script'],
   ['rotate', 'registry-key'],
+  ['ca-certificate'],
   ['setup', '--dry-run'],
   ['uninstall'],
 ];

@@ -2,6 +2,7 @@
 
 import { Readable } from 'node:stream';
 import { expect, test } from 'vitest';
+import { createAuthority, issueServerCertificate } from '../../../src/controller/certificates/x509.ts';
 import { configMapType, deploymentType, secretType, storageClassType } from '../../../src/lib/api/core.ts';
 import { places } from '../../../src/lib/api/group.ts';
 import type { KubeObject } from '../../../src/lib/api/object.ts';
@@ -13,6 +14,14 @@ import { knownKeys } from '../../../src/lib/ops/install/settings-schema.ts';
 import { MemoryCluster } from '../../support/memory-cluster.ts';
 import { recordEvents } from '../../support/reported.ts';
 
+const period = { notBefore: new Date(Date.now() - 3_600_000), notAfter: new Date(Date.now() + 3_600_000) };
+const wildcard = issueServerCertificate(
+  createAuthority('an authority of the operator', period),
+  'wildcard',
+  ['*.apps.example.com', '*.apps.localhost', '*.shop.example.com'],
+  period,
+);
+
 async function cluster(): Promise<MemoryCluster> {
   const raw = ({ path }: { path: string }) => {
     const answer =
@@ -23,6 +32,11 @@ async function cluster(): Promise<MemoryCluster> {
   for (const name of ['fast', 'standard']) {
     const annotations = name === 'standard' ? { 'storageclass.kubernetes.io/is-default-class': 'true' } : {};
     await memory.create(storageClassType, { metadata: { name, annotations }, provisioner: 'example.com/disk' });
+  }
+  const base64 = (text: string): string => Buffer.from(text).toString('base64');
+  for (const name of ['apps', 'shop']) {
+    const data = { 'tls.crt': base64(wildcard.certificate), 'tls.key': base64(wildcard.key) };
+    await memory.create(secretType, { metadata: { name, namespace: 'infra' }, type: 'kubernetes.io/tls', data });
   }
   return memory;
 }
@@ -54,6 +68,11 @@ const file: SetupRequest = {
   gatewayExposure: 'loadbalancer',
   gatewayPort: 8080,
   gatewayAddress: '192.0.2.7',
+  https: 'on',
+  httpsPort: 8443,
+  httpRedirect: 'off',
+  tlsSecret: 'infra/apps',
+  tlsSecrets: { 'shop.example.com': 'infra/shop' },
   imagePrefix: 'mirror.example.com/all',
   images: { node: 'e.example.com/node:1', run: 'e.example.com/run:1' },
   nodePort: 32600,
@@ -99,6 +118,7 @@ const recordIn = (memory: MemoryCluster): string | undefined => memory.peek(conf
 test.each([
   ['all that a file may hold', file],
   ['a registry and a gateway outside', outside],
+  ['http that is redirected', { httpRedirect: 'on' }],
   ['nothing', {}],
 ])('setup again without options would change nothing: %s', async (_, asked) => {
   const memory = await withOutside(await cluster());
@@ -203,6 +223,8 @@ test.each([
   ['a mirror', { imagePrefix: 'mirror.example.com/all', storageClass: 'standard' }],
   ['another image for the programs', { controllerImage: 'e.example.com/node:24', storageClass: 'standard' }],
   ['no limit for a space', { registrySpaceQuotaMB: 0, storageClass: 'standard' }],
+  ['http that is redirected', { httpRedirect: 'on', storageClass: 'standard' }],
+  ['no https', { https: 'off', storageClass: 'standard' }],
   ['a registry and a gateway outside', outside],
 ])('an installation without a record is read from its objects: %s', async (_, asked: SetupRequest) => {
   const memory = await withOutside(await cluster());

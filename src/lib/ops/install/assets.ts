@@ -38,9 +38,9 @@ export async function readManifests(folder: string): Promise<KubeObject[]> {
   return (await Promise.all(names.map((name) => readManifest(path.join(folder, name))))).flat();
 }
 
-const programNames = ['controller.mjs', 'gate.mjs', 'fetch.mjs', 'pages.mjs'];
+const programNames = ['controller.mjs', 'certificates.mjs', 'gate.mjs', 'fetch.mjs', 'pages.mjs'];
 /** kf's own limit for all programs together; a ConfigMap may have 1 MiB (docs/decisions/0010). */
-const mostProgramBytes = 614 * 1024;
+const mostProgramBytes = 896 * 1024;
 
 /** The bundled programs that run in the cluster, by file name. */
 export async function readPrograms(): Promise<Record<string, string>> {

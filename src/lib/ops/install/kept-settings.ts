@@ -10,6 +10,7 @@ import { KfError, messageOf } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { systemNamespace, type SetupPlan } from '../../../templates/setup/options.ts';
 import { readBuildEnv } from './build-env.ts';
+import { httpsKeys } from './https.ts';
 import type { RecordedInfo } from './recorded-info.ts';
 import { standard, type SetupRequest } from './request.ts';
 import { settingsOfObjects } from './settings-of-objects.ts';
@@ -97,6 +98,10 @@ function withFlags(kept: SetupRequest, flags: SetupRequest): SetupRequest {
   const base = { ...kept };
   if (flags.gateway !== undefined) delete base.gatewayClass;
   if (flags.gatewayClass !== undefined) delete base.gateway;
+  // These are for a gateway of kf, and for https.
+  if (flags.gateway !== undefined) delete base.https;
+  if (flags.gateway !== undefined || flags.https === 'off') for (const key of httpsKeys) delete base[key];
+  if (flags.gatewayClass !== undefined) delete base.httpRedirect;
   if (flags.registry !== undefined && hostOf(flags.registry) !== hostOf(base.registry)) delete base.insecureRegistry;
   return { ...base, ...flags };
 }

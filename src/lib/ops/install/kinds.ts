@@ -31,6 +31,7 @@ const known: ResourceType[] = [
   resource(admission, 'v1', 'MutatingAdmissionPolicyBinding', 'mutatingadmissionpolicybindings', clusterWide),
   resource(gateway, 'v1', 'GatewayClass', 'gatewayclasses', clusterWide),
   resource(gateway, 'v1', 'Gateway', 'gateways'),
+  resource(gateway, 'v1beta1', 'ReferenceGrant', 'referencegrants'),
   resource(gateway, 'v1', 'HTTPRoute', 'httproutes'),
   networkPolicyType,
   resource(cf, 'v1alpha1', 'CFOrg', 'cforgs'),

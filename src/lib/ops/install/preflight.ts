@@ -13,6 +13,7 @@ import { rootNamespace, type SetupPlan } from '../../../templates/setup/options.
 import type { GatewayFinding } from '../../events.ts';
 import { defaultDomain } from './defaults.ts';
 import { kindNamed } from './kinds.ts';
+import { checkTlsSecrets } from './tls-secrets.ts';
 
 /** From this minor version on there are CEL in CRDs, ValidatingAdmissionPolicy v1, `preStop.sleep` and the pod-index label. */
 const oldestMinor = 30;
@@ -214,6 +215,7 @@ export async function checkPlan(cluster: Cluster, plan: SetupPlan): Promise<Gate
     checkGateway(cluster, plan),
     checkDomain(cluster, plan.domain),
     plan.registry === undefined ? undefined : checkRegistry(cluster, plan.registry),
+    checkTlsSecrets(cluster, plan.gateway.https?.secrets ?? []),
   ]);
   return findings;
 }

@@ -1,6 +1,10 @@
 // Practical tests: a node pulls an image that was pushed through the push port, and a request from here reaches the cluster.
 
 import { randomUUID } from 'node:crypto';
+import { rootCertificates } from 'node:tls';
+import { certificateFields } from '../../api/certificates.ts';
+import { configMapType } from '../../api/core.ts';
+import { places } from '../../api/group.ts';
 import { podType, type Pod } from '../../api/pod-kind.ts';
 import { defined } from '../../defined.ts';
 import { KfError } from '../../errors.ts';
@@ -9,9 +13,10 @@ import { waitFor } from '../../wait.ts';
 import { checkHost } from '../../../templates/setup/check-route.ts';
 import { gatewayName, traefikName } from '../../../templates/setup/gateway.ts';
 import { gatewayNamespace } from '../../../templates/setup/namespaces.ts';
-import { systemNamespace, type SetupPlan } from '../../../templates/setup/options.ts';
+import { outsideAddress } from '../../../templates/setup/info.ts';
+import { rootNamespace, systemNamespace, type SetupPlan } from '../../../templates/setup/options.ts';
 import { buildPullTest } from '../../../templates/setup/pull-test.ts';
-import { reachThroughGateway, urlOf } from '../routes/http-probe.ts';
+import { reachThroughGateway, urlOf, type GatewayAddress } from '../routes/http-probe.ts';
 
 const pullTestMs = 60_000;
 const pullFailures = ['ErrImagePull', 'ImagePullBackOff', 'InvalidImageName', 'ImageInspectError', 'RegistryUnavailable'];
@@ -86,13 +91,18 @@ export async function provePull(cluster: Cluster, { image, pullSecret, node }: P
   }
 }
 
-export interface ReachResult {
+interface Reach {
   url: string;
   reachable: boolean;
   /** The problem, as one sentence. */
   message?: string;
   /** Commands that reach the gateway another way, or show what it needs. */
   hints?: string[];
+}
+
+/** The result for http (or https, if http is redirected to it), and for https with a certificate that a client can check. */
+export interface ReachResult extends Reach {
+  https?: Reach;
 }
 
 const sentences = {
@@ -115,16 +125,12 @@ export function wayAround(plan: SetupPlan): string[] {
 }
 
 /** Requests the check route from here until it answers 200 or `timeoutMs` is over; never throws. */
-export async function proveReach(plan: SetupPlan, timeoutMs: number, signal?: AbortSignal): Promise<ReachResult> {
+export async function proveReach(plan: SetupPlan, timeoutMs: number, signal?: AbortSignal): Promise<Reach> {
   const host = checkHost(plan);
-  const gateway = {
-    scheme: 'http' as const,
-    port: plan.gateway.port,
-    ...defined({ address: plan.gateway.address }),
-  };
+  const gateway = outsideAddress(plan.gateway);
   const url = urlOf(gateway, host);
   const deadline = performance.now() + timeoutMs;
-  const look = async (): Promise<ReachResult | undefined> => {
+  const look = async (): Promise<Reach | undefined> => {
     const reached = await reachThroughGateway(gateway, host, '/healthz', 2000);
     if (reached.ok && reached.status === 200) return { url, reachable: true };
     if (performance.now() < deadline) return undefined;
@@ -133,6 +139,39 @@ export async function proveReach(plan: SetupPlan, timeoutMs: number, signal?: Ab
       : `${sentences[reached.problem](host)} (${reached.message})`;
     const lookAt = `kubectl get httproute -n ${systemNamespace} kf-setup-check -o yaml`;
     return { url, reachable: false, message, hints: reached.ok ? [lookAt] : [...wayAround(plan), lookAt] };
+  };
+  return waitFor(look, { timeoutMs: Infinity, intervalMs: 200, describe: url, signal });
+}
+
+/** The certificate of kf's authority; undefined until the controller has made it. */
+async function authorityCertificate(cluster: Cluster): Promise<string | undefined> {
+  const published = await cluster.get(configMapType, rootNamespace, places.authorityCertificate);
+  return published?.data?.[certificateFields.authority];
+}
+
+/**
+ * Requests the check route with https, and trusts kf's authority and those that this machine trusts, until it answers 200 or `timeoutMs` is over.
+ * @returns undefined when setup manages no https
+ */
+export async function proveHttps(cluster: Cluster, plan: SetupPlan, timeoutMs: number, signal?: AbortSignal): Promise<Reach | undefined> {
+  const { https, address } = plan.gateway;
+  if (https === undefined) return undefined;
+  const host = checkHost(plan);
+  const gateway: GatewayAddress = { scheme: 'https', port: https.port, ...defined({ address }) };
+  const url = urlOf(gateway, host);
+  const deadline = performance.now() + timeoutMs;
+  const look = async (): Promise<Reach | undefined> => {
+    const authority = await authorityCertificate(cluster);
+    const trusted = [...rootCertificates, ...(authority === undefined ? [] : [authority])];
+    const reached = await reachThroughGateway(gateway, host, '/healthz', 2000, { trusted });
+    if (reached.ok && reached.status === 200) return { url, reachable: true };
+    if (performance.now() < deadline) return undefined;
+    const answer = reached.ok ? `the gateway answers ${reached.status}` : reached.message;
+    const hints = [
+      `kubectl get gateway -n ${gatewayNamespace(plan)} ${gatewayName} -o yaml`,
+      `kubectl get secret -n ${systemNamespace} ${places.gatewayCertificate}`,
+    ];
+    return { url, reachable: false, message: `${url} does not answer from here: ${answer}.`, hints };
   };
   return waitFor(look, { timeoutMs: Infinity, intervalMs: 200, describe: url, signal });
 }

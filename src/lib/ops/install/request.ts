@@ -2,6 +2,7 @@
 
 import { defined } from '../../defined.ts';
 import { KfError } from '../../errors.ts';
+import { resolveHttps, standardHttps } from './https.ts';
 import { resolveNetwork, type NetworkFacts } from './network.ts';
 import { knownKeys, type SetupRequest } from './settings-schema.ts';
 import { defaultTasksKept } from '../../../templates/limits.ts';
@@ -21,6 +22,7 @@ const defaultImages: SetupImages = {
 export const standard = {
   domain: 'apps.localhost',
   gatewayPort: 80,
+  ...standardHttps,
   images: defaultImages,
   insecureRegistry: false,
   nodePort: 32500,
@@ -127,7 +129,7 @@ export function resolvePlan(
       ...defined({ className: request.gatewayClass }),
       exposure: reached,
       port: request.gatewayPort ?? standard.gatewayPort,
-      ...defined({ address }),
+      ...defined({ address, https: resolveHttps(request, domain) }),
     },
     ...splitRegistry(request),
     nodePort: request.nodePort ?? standard.nodePort,

@@ -101,16 +101,25 @@ function registryOf({ info, claim }: Found): SetupRequest {
   };
 }
 
+/** Of a gateway that setup made. kf 0.1.0 had no https; an update of it gets the default. */
+function httpsOf(info: KfInfo): SetupRequest {
+  const { https } = info.gateway;
+  if (https === undefined) return isOfFirstVersion(info) ? {} : { https: 'off' };
+  const tlsSecrets = Object.fromEntries(https.secrets.map(({ domain, namespace, name }) => [domain, `${namespace}/${name}`]));
+  return { httpsPort: https.port, tlsSecrets, ...(https.redirect === true ? { httpRedirect: 'on' } : {}) };
+}
+
 function gatewayOf(info: KfInfo, live: GatewayOfClass | undefined): SetupRequest {
   const { namespace, name, externalUrl } = info.gateway;
   const isObvious = isLoopbackDomain(info.defaultDomain) && externalUrl?.address === '127.0.0.1';
   const outside = {
-    gatewayPort: externalUrl?.port ?? standard.gatewayPort,
+    ...(externalUrl?.scheme === 'https' ? {} : { gatewayPort: externalUrl?.port ?? standard.gatewayPort }),
     ...(externalUrl?.address === undefined || isObvious ? {} : { gatewayAddress: externalUrl.address }),
   };
-  if (hasOwnGateway(info)) return { ...outside, gatewayExposure: namespace === nodeNamespace ? 'hostport' : 'loadbalancer' };
+  if (hasOwnGateway(info))
+    return { ...outside, ...httpsOf(info), gatewayExposure: namespace === nodeNamespace ? 'hostport' : 'loadbalancer' };
   const className = namespace === systemNamespace && name === gatewayName ? live?.spec?.gatewayClassName : undefined;
-  return { ...outside, ...(className === undefined ? { gateway: `${namespace}/${name}` } : { gatewayClass: className }) };
+  return { ...outside, ...(className === undefined ? { gateway: `${namespace}/${name}` } : { ...httpsOf(info), gatewayClass: className }) };
 }
 
 function informed(info: KfInfo, live: GatewayOfClass | undefined): SetupRequest {

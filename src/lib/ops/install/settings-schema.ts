@@ -1,10 +1,11 @@
 // The schema of setup.yaml: every key with its kind of value. docs/setup.md lists the keys, and a test compares both.
 
 import type { SetupImages } from '../../../templates/setup/options.ts';
+import { isDomain, isSecretReference, type HttpsRequest } from './https.ts';
 import { isPeer, type NetworkRequest } from './network.ts';
 
 /** Flags of the command, and the keys of `setup.yaml`. */
-export interface SetupRequest extends NetworkRequest {
+export interface SetupRequest extends NetworkRequest, HttpsRequest {
   domain?: string;
   registry?: string;
   insecureRegistry?: boolean;
@@ -56,6 +57,7 @@ const peers: Rule = {
   type: 'list',
   of: { type: 'text', what: 'takes ranges (10.20.0.0/16) and names of namespaces,', matches: { test: isPeer } },
 };
+const secret: Rule = { type: 'text', what: 'is the NAMESPACE/NAME of a Secret,', matches: { test: isSecretReference } };
 const quantities: Rule = { type: 'record', of: { type: 'quantity', mayBeEmpty: true } };
 
 /** In the order of the keys in the record of an installation. */
@@ -63,7 +65,7 @@ export const settingsSchema: Readonly<Record<keyof SetupRequest, Rule>> = {
   domain: {
     type: 'text',
     what: 'is a DNS name in lower case, such as apps.example.com,',
-    matches: /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/,
+    matches: { test: isDomain },
   },
   registry: { type: 'text', what: 'is HOST/PREFIX,', matches: /^[^/\s]+(\/\S*)?$/ },
   insecureRegistry: { type: 'boolean' },
@@ -72,6 +74,11 @@ export const settingsSchema: Readonly<Record<keyof SetupRequest, Rule>> = {
   gatewayExposure: { type: 'choice', of: ['auto', 'hostport', 'loadbalancer'] },
   gatewayPort: port,
   gatewayAddress: text,
+  https: { type: 'switch' },
+  httpsPort: port,
+  httpRedirect: { type: 'switch' },
+  tlsSecret: secret,
+  tlsSecrets: { type: 'record', of: secret },
   imagePrefix: text,
   images: { type: 'map', keys: { node: text, registry: text, traefik: text, builder: text, run: text } },
   controllerImage: text,

@@ -23,6 +23,10 @@ const pollMs = 200;
 /** Time to start one of setup's programs, including the pull of its image. */
 export const startMs = 180_000;
 
+/** The scheduler's message does not say which program, or which option, could use another port. */
+const hintsAbout = (seen: string): string[] =>
+  seen.includes('free ports') ? ['Another program uses port 80 or 443 of the nodes. Without https: kf setup --https off'] : [];
+
 /** Calls `look` until it reports done. @throws KfError `timeout` with what it saw last */
 export async function waitUntilDone(
   waiter: Waiter,
@@ -40,7 +44,7 @@ export async function waitUntilDone(
   };
   const late = (): KfError =>
     new KfError('timeout', `Waited ${timeoutMs / 1000} s for ${what}. Last seen: ${last ?? ''}`, {
-      hints: ['Run kf setup again: it goes on where it stopped.'],
+      hints: [...hintsAbout(last ?? ''), 'Run kf setup again: it goes on where it stopped.'],
     });
   const { signal } = waiter;
   await waitFor(isDone, { timeoutMs, intervalMs: pollMs, describe: what, late, signal });

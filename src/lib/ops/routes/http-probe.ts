@@ -27,6 +27,15 @@ function problemOf(error: NodeJS.ErrnoException): 'no-name' | 'no-connection' | 
   return ['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ECONNRESET', 'ETIMEDOUT'].includes(error.code ?? '') ? 'no-connection' : 'other';
 }
 
+export interface ProbeOptions {
+  headers?: Record<string, string>;
+  /**
+   * Certificates of the authorities that the client trusts. Without them it trusts every certificate: the request asks only whether the gateway
+   * answers, and contains nothing that another server could use.
+   */
+  trusted?: string[];
+}
+
 /**
  * GETs `path` of `host` through the gateway and ignores the body.
  * @returns the status, or which part of the path failed; never throws
@@ -36,7 +45,7 @@ export async function reachThroughGateway(
   host: string,
   path: string,
   timeoutMs: number,
-  headers: Record<string, string> = {},
+  { headers = {}, trusted }: ProbeOptions = {},
 ): Promise<Reached> {
   const started = performance.now();
   const send = gateway.scheme === 'https' ? secureRequest : request;
@@ -49,6 +58,7 @@ export async function reachThroughGateway(
         method: 'GET',
         headers: { host, 'user-agent': 'kf (asks whether the URL answers from here)', ...headers },
         servername: host,
+        ...(trusted === undefined ? { rejectUnauthorized: false } : { ca: trusted }),
         agent: false,
         timeout: timeoutMs,
       },

@@ -40,7 +40,7 @@ export async function askRoute({ gateway }: KfInfo, route: string): Promise<Rout
   const [host, path] = slash === -1 ? [route, '/'] : [route.slice(0, slash), route.slice(slash)];
   const url = urlOf(gateway.externalUrl, host) + (path === '/' ? '' : path);
   if (host.startsWith('*')) return undefined;
-  const reached = await reachThroughGateway(gateway.externalUrl, host, path, patienceMs, { [revisionHeader]: '?' });
+  const reached = await reachThroughGateway(gateway.externalUrl, host, path, patienceMs, { headers: { [revisionHeader]: '?' } });
   if (!reached.ok) return { url, reachable: false, problem: reached.message };
   return revisionOfAnswer(reached.location) === undefined ? { url, reachable: false, status: reached.status } : { url, reachable: true };
 }
