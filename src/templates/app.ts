@@ -7,7 +7,7 @@ import type { Secret } from '../lib/api/core.ts';
 import { annotations, kinds, labels } from '../lib/api/group.ts';
 import { processGuid } from '../lib/api/names.ts';
 import { apiVersionOf } from '../lib/api/object.ts';
-import type { CFApp, CFProcess, CFProcessSpec, Lifecycle } from '../lib/api/types.generated.ts';
+import type { CFApp, CFProcess, CFProcessSpec, Lifecycle, Sidecar } from '../lib/api/types.generated.ts';
 import { assemble, authorOf, encoded, ownerReference } from './metadata.ts';
 import type { Authorship } from './metadata.ts';
 import { defined } from '../lib/defined.ts';
@@ -81,6 +81,7 @@ export interface ProcessInput {
   readinessHealthCheck?: CFProcessSpec['readinessHealthCheck'] | undefined;
   user?: string | undefined;
   logRateLimitBPS?: number | undefined;
+  sidecars?: Sidecar[] | undefined;
 }
 
 /** A process of the app; its name follows from app and type. */
@@ -108,6 +109,7 @@ export function buildProcess(input: ProcessInput, author: Authorship): CFProcess
           readinessHealthCheck: input.readinessHealthCheck,
           user: input.user,
           logRateLimitBPS: input.logRateLimitBPS,
+          sidecars: input.sidecars,
         }),
       },
     },

@@ -4,7 +4,7 @@ import type { Stored } from '../lib/api/object.ts';
 import { createHash } from 'node:crypto';
 import type { PodDisruptionBudget, StatefulSet } from '../lib/api/core.ts';
 import { annotations, kinds, labels } from '../lib/api/group.ts';
-import { statefulSetName } from '../lib/api/names.ts';
+import { sidecarContainer, statefulSetName } from '../lib/api/names.ts';
 import type { Container, PodSpec } from '../lib/api/pod.ts';
 import type { AppWorkload, CFProcess } from '../lib/api/types.generated.ts';
 import { buildInstanceEnv } from './pod-env.ts';
@@ -73,6 +73,32 @@ function container(workload: Stored<AppWorkload>): Container {
   };
 }
 
+/**
+ * Containers beside the app's own, from the same image: they start before it and end after it (native sidecars of Kubernetes). Their log prefix
+ * needs the name, which may have characters that a container's name may not.
+ */
+function sidecars(workload: Stored<AppWorkload>): Container[] {
+  const { imagePullPolicy, env = [], securityContext, volumeMounts } = container(workload);
+  return (workload.spec.sidecars ?? []).map(({ name, command, resources = {} }, index) => {
+    const memory = resources.limits?.['memory'];
+    const ownEnv = env.map((variable) =>
+      variable.name === 'MEMORY_LIMIT' && memory !== undefined
+        ? { name: variable.name, value: `${String(Number.parseInt(String(memory), 10))}m` }
+        : variable,
+    );
+    return {
+      name: sidecarContainer(index, name),
+      image: workload.spec.image,
+      ...defined({ imagePullPolicy, securityContext, volumeMounts }),
+      command,
+      env: ownEnv,
+      resources: resources as NonNullable<Container['resources']>,
+      restartPolicy: 'Always',
+      terminationMessagePolicy: 'FallbackToLogsOnError',
+    };
+  });
+}
+
 function probe<K extends 'startupProbe' | 'readinessProbe' | 'livenessProbe'>(key: K, value: AppWorkload['spec'][K]): Pick<Container, K> {
   return (value === undefined ? {} : { [key]: value }) as Pick<Container, K>;
 }
@@ -89,6 +115,7 @@ function podSpec(workload: Stored<AppWorkload>): PodSpec {
   });
   const leave = (key: string) => ({ key, operator: 'Exists' as const, effect: 'NoExecute' as const, tolerationSeconds: nodeLossSeconds });
   return {
+    ...(spec.sidecars === undefined || spec.sidecars.length === 0 ? {} : { initContainers: sidecars(workload) }),
     containers: [container(workload)],
     serviceAccountName: appAccount,
     automountServiceAccountToken: false,

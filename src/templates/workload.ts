@@ -1,7 +1,7 @@
 // A generation of a process: its inputs, its hashes, and the AppWorkload with its frozen Secrets.
 
 import { createHash } from 'node:crypto';
-import { processDefaults, effectiveCommand } from '../lib/api/app.ts';
+import { processDefaults, effectiveCommand, ownMemoryMB, sidecarMemoryMB } from '../lib/api/app.ts';
 import type { Secret } from '../lib/api/core.ts';
 import { annotations, contractVersion, kinds, labels, places } from '../lib/api/group.ts';
 import { appWorkloadName } from '../lib/api/names.ts';
@@ -30,6 +30,8 @@ export interface LiveInputs {
   appRev: string;
   user: string;
   architecture: string;
+  /** Left out without any, so that the hash of processes without sidecars stays what it was. */
+  sidecars?: { name: string; command: string[]; memoryMB: number }[];
 }
 
 /** A frozen binding: the content of its mount secret. */
@@ -56,6 +58,7 @@ export function liveHash(live: LiveInputs): string {
   return digest([
     live.image, live.pullSecrets, live.command, live.memoryMB, live.diskMB, sorted(live.healthCheck),
     live.readiness === null ? null : sorted(live.readiness), live.ports, live.appRev, live.user, live.architecture,
+    ...(live.sidecars === undefined ? [] : [live.sidecars]),
   ]); // prettier-ignore
 }
 
@@ -65,10 +68,24 @@ export function generationHash(process: string, live: LiveInputs, frozen: Frozen
   return digest([process, liveHash(live), sorted(frozen.env), bindings, sorted(frozen.vcapApplication), frozen.drainSeconds]);
 }
 
+const started = (app: Stored<CFApp>, text: string): string[] =>
+  app.spec.lifecycle.type === 'docker' ? ['/bin/sh', '-c', text] : ['/cnb/lifecycle/launcher', text];
+
 function command(app: Stored<CFApp>, process: Stored<CFProcess>): string[] {
   const text = effectiveCommand(process);
-  if (text === undefined) return [];
-  return app.spec.lifecycle.type === 'docker' ? ['/bin/sh', '-c', text] : ['/cnb/lifecycle/launcher', text];
+  return text === undefined ? [] : started(app, text);
+}
+
+function sidecarsOf(app: Stored<CFApp>, { spec }: Stored<CFProcess>): Pick<LiveInputs, 'sidecars'> {
+  const { sidecars = [], memoryMB } = spec;
+  if (sidecars.length === 0) return {};
+  return {
+    sidecars: sidecars.map((sidecar) => ({
+      name: sidecar.name,
+      command: started(app, sidecar.command),
+      memoryMB: sidecarMemoryMB(sidecar, memoryMB),
+    })),
+  };
 }
 
 /** Live inputs of a process; defaults of the contract (4.6) replace empty fields. */
@@ -104,6 +121,7 @@ export function liveInputs(app: Stored<CFApp>, process: Stored<CFProcess>, dropl
     appRev: app.metadata.annotations?.[annotations.appRev] ?? '0',
     user: process.spec.user ?? '',
     architecture: droplet.architecture ?? '',
+    ...sidecarsOf(app, process),
   };
 }
 
@@ -132,9 +150,18 @@ function probes(live: LiveInputs): Pick<AppWorkload['spec'], 'startupProbe' | 'l
   };
 }
 
-function resources(live: LiveInputs): NonNullable<AppWorkload['spec']['resources']> {
-  const size = { memory: `${String(live.memoryMB)}Mi`, 'ephemeral-storage': `${String(live.diskMB)}Mi` };
-  return { requests: { cpu: `${String(Math.max(5, Math.floor((100 * live.memoryMB) / 1024)))}m`, ...size }, limits: size };
+/** A sidecar writes its logs and little else; files that it shares with the app would need a volume. */
+const sidecarDiskMB = 64;
+/** What the app gets at least, if somebody gave its sidecars all its memory. */
+const leastMemoryMB = 16;
+
+/** Memory of the container of the app's own program. */
+export const programMemoryMB = ({ memoryMB, sidecars = [] }: Pick<LiveInputs, 'memoryMB' | 'sidecars'>): number =>
+  sidecars.length === 0 ? memoryMB : Math.max(leastMemoryMB, ownMemoryMB(memoryMB, sidecars));
+
+function resources(memoryMB: number, diskMB: number): NonNullable<AppWorkload['spec']['resources']> {
+  const size = { memory: `${String(memoryMB)}Mi`, 'ephemeral-storage': `${String(diskMB)}Mi` };
+  return { requests: { cpu: `${String(Math.max(5, Math.floor((100 * memoryMB) / 1024)))}m`, ...size }, limits: size };
 }
 
 export interface WorkloadInput {
@@ -194,11 +221,18 @@ export function buildAppWorkload({ app, process, live, frozen, env }: WorkloadIn
       ports: live.ports,
       runnerName: places.runner,
       services: frozen.bindings.map(({ guid, name: binding }, index) => ({ guid, name: binding, secret: names.binding(index) })),
-      resources: resources(live),
+      resources: resources(programMemoryMB(live), live.diskMB),
       ...probes(live),
       ...user,
       drainSeconds: frozen.drainSeconds,
       ...(live.architecture === '' ? {} : { architecture: live.architecture }),
+      ...defined({
+        sidecars: live.sidecars?.map((sidecar) => ({
+          name: sidecar.name,
+          command: sidecar.command,
+          resources: resources(sidecar.memoryMB, sidecarDiskMB),
+        })),
+      }),
     },
   };
 }

@@ -77,7 +77,7 @@ beforeAll(async () => {
   await kf.ok('create-user-provided-service', 'mf-db', '-p', JSON.stringify(credentials));
 });
 afterAll(async () => {
-  await Promise.all(['mf-image', 'mf-source'].map((app) => kf.run(['delete', app, '-r', '-f'])));
+  await Promise.all(['mf-image', 'mf-source', 'mf-beside'].map((app) => kf.run(['delete', app, '-r', '-f'])));
   await kf.run(['delete-service', 'mf-db', '-f']);
   await Promise.all([kf.remove(), rm(folder, { recursive: true, force: true })]);
 });
@@ -170,6 +170,29 @@ describe('a manifest with two apps', () => {
       ['mf-source', false, true],
     ]);
     expect(await uids()).toEqual(before);
+  });
+
+  test('runs a sidecar beside the app: with its part of the memory, and with log lines of its own', async () => {
+    const beat = `node -e 'setInterval(() => console.log("beat"), 200)'`;
+    const manifestOfSidecar = `applications:
+- name: mf-beside
+  docker: {image: '${ringEnv('KF_CLUSTER_NODE_REGISTRY')}/kf/sample:1'}
+  memory: 128M
+  sidecars:
+  - {name: Beat, command: ${JSON.stringify(beat)}, process_types: [web], memory: 64M}
+`;
+    await writeFile(path.join(folder, 'beside.yml'), manifestOfSidecar);
+    const [app] = (await kf.json<{ apps: Pushed[] }>('push', '-f', path.join(folder, 'beside.yml'))).apps;
+    expect((await kf.ok('app', 'mf-beside')).stdout).toContain('sidecars:       Beat\n');
+    const [pod] = await currentPodsOf(app?.guid ?? '');
+    expect(pod?.spec.containers[0]?.resources.limits['memory']).toBe('64Mi');
+    expect(pod?.spec.initContainers?.map(({ name, resources }) => [name, resources.limits['memory']])).toEqual([
+      ['sidecar-0-beat-s', '64Mi'],
+    ]);
+    expect((await get('mf-beside.apps.localhost')).status).toBe(200);
+    await until('a line of the sidecar', async () =>
+      (await kf.ok('logs', 'mf-beside', '--recent')).stdout.includes('[APP/PROC/WEB/SIDECAR/BEAT/0] OUT beat'),
+    );
   });
 
   test('shows no difference from the existing apps', async () => {

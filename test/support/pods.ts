@@ -11,6 +11,7 @@ interface Probe {
 export interface AppPod {
   metadata: { name: string; uid: string; labels: Record<string, string>; deletionTimestamp?: string };
   spec: {
+    initContainers?: { name: string; resources: { limits: Record<string, string> } }[];
     containers: {
       command?: string[];
       resources: { limits: Record<string, string> };

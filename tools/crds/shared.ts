@@ -175,6 +175,10 @@ export const instanceCounts = named(
 /** Services that can be bound to one app. */
 export const mostBindings = 200;
 
+/** Of one process; with the length of their commands it decides how much a developer can write (decision 15). */
+export const mostSidecars = 4;
+export const sidecarCommand = 768;
+
 export const boundService = named('BoundService', object({ 'guid!': string(), 'name!': string(), 'secret!': string() }));
 
 /** A name for people: the name of an org or a space. */

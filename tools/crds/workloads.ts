@@ -29,6 +29,8 @@ import {
   lifecycle,
   localReference,
   mostBindings,
+  mostSidecars,
+  sidecarCommand,
   registry,
   sizes,
   statusOf,
@@ -148,6 +150,15 @@ const build: Kind = {
   status: statusOf({ state: oneOf('STAGING', 'STAGED', 'FAILED'), droplet, failure: buildFailure }),
 };
 
+const sidecar = named(
+  'Sidecar',
+  object({
+    'name!': string({ minLength: 1, maxLength: 63 }),
+    'command!': string({ minLength: 1, maxLength: sidecarCommand }),
+    memoryMB: int64({ minimum: 1, description: 'a part of the memory of the process; left out: an eighth' }),
+  }),
+);
+
 const healthCheckType = oneOf('http', 'port', 'process', '');
 
 const process: Kind = {
@@ -187,6 +198,7 @@ const process: Kind = {
     }),
     ports: list(int32()),
     user: string({ description: 'user name or id that the process runs as; empty: the one of the image' }),
+    sidecars: listBy('name', sidecar, { maxItems: mostSidecars, description: 'programs that run beside each instance, with its image' }),
     logRateLimitBPS: int64({ description: 'bytes of log per second; -1: unlimited' }),
   }),
   status: statusOf({

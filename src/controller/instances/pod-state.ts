@@ -3,6 +3,7 @@
 import type { Stored } from '../../lib/api/object.ts';
 import type { Pod } from '../../lib/api/pod-kind.ts';
 import { labels } from '../../lib/api/group.ts';
+import { sidecarOf } from '../../lib/api/names.ts';
 import type { ContainerStateTerminated, ContainerStatus } from '../../lib/api/pod.ts';
 import type { Expectations, Instance, Problem } from './instances.ts';
 import { defined } from '../../lib/defined.ts';
@@ -158,13 +159,33 @@ function notAnswering(pod: Pod, status: ContainerStatus, { now, expectations }: 
   return { reason: 'HealthCheckFailed', message, final: false, container: status.name, lookAgainMs: Math.max(250, lookAgainMs) };
 }
 
+/** A sidecar that ends makes its instance not ready, while the app itself may be well. */
+function ofSidecars(pod: Pod, facts: PodFacts): Problem | undefined {
+  for (const status of pod.status?.initContainerStatuses ?? []) {
+    const name = sidecarOf(status.name);
+    if (name === undefined) continue;
+    const found = waiting(status, facts) ?? ended(status, facts);
+    if (found?.reason === 'OutOfMemory') {
+      const message = `The sidecar '${name}' used more memory than it may and was ended; 'memory' in its entry of the manifest gives it more.`;
+      return { ...found, message };
+    }
+    if (found?.exitCode !== undefined) {
+      return { ...found, reason: 'Crashed', message: `The sidecar '${name}' ended with exit code ${String(found.exitCode)}.` };
+    }
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
 /** Why the pod does not serve. Undefined when it serves, may still start, or is ending. */
 export function problemOf(pod: Pod, facts: PodFacts): Problem | undefined {
   if (isPodReady(pod) || pod.metadata.deletionTimestamp !== undefined) return undefined;
   const status = appContainer(pod);
   const known =
     unschedulable(pod, facts) ??
-    (status === undefined ? undefined : (waiting(status, facts) ?? ended(status, facts) ?? notAnswering(pod, status, facts)));
+    (status === undefined ? undefined : (waiting(status, facts) ?? ended(status, facts))) ??
+    ofSidecars(pod, facts) ??
+    (status === undefined ? undefined : notAnswering(pod, status, facts));
   if (known !== undefined) return known;
   if (pod.status?.phase === 'Failed') {
     return {

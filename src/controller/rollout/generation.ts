@@ -7,7 +7,7 @@ import { annotations, conditionTypes, kinds, reasons } from '../../lib/api/group
 import type { AppWorkload, CFApp, CFProcess, Droplet } from '../../lib/api/types.generated.ts';
 import { buildProcessEnv } from '../../templates/pod-env.ts';
 import {
-  buildAppWorkload, buildFrozenSecrets, generationHash, generationNames, liveHash, liveInputs,
+  buildAppWorkload, buildFrozenSecrets, generationHash, generationNames, liveHash, liveInputs, programMemoryMB,
   type FrozenInputs, type LiveInputs,
 } from '../../templates/workload.ts'; // prettier-ignore
 import { generationOf } from '../../templates/stateful-set.ts';
@@ -75,7 +75,7 @@ async function createFrom(
     secretName: names.env,
     secretKeys: Object.keys(frozen.env).toSorted(),
     vcapApplication: frozen.vcapApplication as { application_id: string; application_name: string },
-    memoryMB: live.memoryMB,
+    memoryMB: programMemoryMB(live),
     ports: live.ports,
     lifecycle: app.spec.lifecycle.type,
   });

@@ -2,7 +2,7 @@
 
 import type { Stored } from './object.ts';
 import { annotations } from './group.ts';
-import type { CFApp, CFProcess, CFRoute, Droplet, InstanceCounts, InstanceStatus } from './types.generated.ts';
+import type { CFApp, CFProcess, CFRoute, Droplet, InstanceCounts, InstanceStatus, Sidecar } from './types.generated.ts';
 
 export const webProcess = 'web';
 
@@ -58,6 +58,18 @@ export const instanceLimits = {
 
 /** Seconds that an instance may take to start: a day. Cloud Foundry's default limit is 180. */
 export const mostStartSeconds = 86_400;
+
+/** Memory of a sidecar that names none: this part of its process's. */
+const sidecarPart = 8;
+
+/** Memory limit of a sidecar, in MiB. */
+export const sidecarMemoryMB = ({ memoryMB }: Pick<Sidecar, 'memoryMB'>, processMB: number): number =>
+  memoryMB ?? Math.max(1, Math.floor(processMB / sidecarPart));
+
+/** What the sidecars of a process leave for its own program, in MiB; the memory of a process is that of all its programs, as in cf. */
+export function ownMemoryMB(processMB: number, sidecars: readonly Pick<Sidecar, 'memoryMB'>[]): number {
+  return processMB - sidecars.reduce((sum, sidecar) => sum + sidecarMemoryMB(sidecar, processMB), 0);
+}
 
 /** Number of instances of a process by state, including those that its status does not list. */
 export function instanceCountsOf({ status }: CFProcess): InstanceCounts {

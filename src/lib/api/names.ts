@@ -166,3 +166,17 @@ export function likely(typed: string, candidates: readonly string[]): string[] {
     .toSorted((a, b) => a.edits - b.edits);
   return [...begun, ...near.map(({ name }) => name)].slice(0, mostLikely);
 }
+
+/** The container of a sidecar; its number keeps names apart that differ in forbidden characters only. */
+export function sidecarContainer(index: number, name: string): string {
+  const allowed = name
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]/g, '-')
+    .slice(0, 40);
+  return `sidecar-${String(index)}-${allowed}-s`;
+}
+
+/** The name in it, as far as a container's name can have it; undefined for other containers. */
+export function sidecarOf(container: string): string | undefined {
+  return /^sidecar-\d+-(.*)-s$/.exec(container)?.[1];
+}

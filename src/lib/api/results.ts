@@ -51,6 +51,8 @@ export interface ProcessDetails extends ProcessCount {
   /** Bytes per second; left out: unlimited. */
   logRateLimit?: number;
   healthCheck: string;
+  /** Names. */
+  sidecars: string[];
   instanceDetails: InstanceDetails[];
 }
 

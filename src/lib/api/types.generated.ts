@@ -232,6 +232,15 @@ export interface BuildFailure {
   reason: string;
 }
 
+export interface Sidecar {
+  name: string;
+  command: string;
+  /**
+   * a part of the memory of the process; left out: an eighth
+   */
+  memoryMB?: number;
+}
+
 export interface InstanceStatus {
   state: 'DOWN' | 'CRASHED' | 'STARTING' | 'RUNNING';
   timestamp?: string;
@@ -369,6 +378,12 @@ export interface Probe {
   timeoutSeconds?: number;
 }
 
+export interface WorkloadSidecar {
+  name: string;
+  command: string[];
+  resources?: ResourceRequirements;
+}
+
 /**
  * facts read once from the builder image
  */
@@ -482,6 +497,10 @@ export interface CFProcessSpec {
    * user name or id that the process runs as; empty: the one of the image
    */
   user?: string;
+  /**
+   * programs that run beside each instance, with its image
+   */
+  sidecars?: Sidecar[];
   /**
    * bytes of log per second; -1: unlimited
    */
@@ -750,6 +769,7 @@ export interface AppWorkloadSpec {
   readinessProbe?: Probe;
   startupProbe?: Probe;
   user?: string;
+  sidecars?: WorkloadSidecar[];
   /**
    * how long a stopping instance goes on answering
    */

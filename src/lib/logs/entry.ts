@@ -1,6 +1,7 @@
 // One log line with its source, and how the labels of a pod give the source.
 
 import { annotations, labels } from '../api/group.ts';
+import { sidecarOf } from '../api/names.ts';
 import type { Pod } from '../api/pod-kind.ts';
 import type { Stored } from '../api/object.ts';
 import { defined } from '../defined.ts';
@@ -40,7 +41,8 @@ export function sourceOf(pod: Stored<Pod>, container: string): LogSource | undef
   const own = pod.metadata.labels ?? {};
   const place = { pod: pod.metadata.name, container };
   if (own[labels.buildWorkloadName] !== undefined || own[labels.buildGuid] !== undefined) return { type: 'STG', index: 0, ...place };
-  if (!isOwnContainer(pod, container)) return undefined;
+  const sidecar = sidecarOf(container);
+  if (sidecar === undefined && !isOwnContainer(pod, container)) return undefined;
   const task = own[labels.taskGuid];
   if (task !== undefined) return { type: 'TASK', process: pod.metadata.annotations?.[annotations.taskName] ?? task, index: 0, ...place };
   const process = own[labels.processType];
@@ -49,7 +51,7 @@ export function sourceOf(pod: Stored<Pod>, container: string): LogSource | undef
   const generation = own[generationLabel];
   return {
     type: 'APP',
-    process,
+    process: sidecar === undefined ? process : `${process}/SIDECAR/${sidecar}`,
     ...(Number.isInteger(index) ? { index } : {}),
     ...place,
     ...defined({ generation }),

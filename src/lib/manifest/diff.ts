@@ -91,6 +91,24 @@ function processesLines({ processes }: AppPlan, present: readonly Stored<CFProce
   return under('  ', 'processes', lines);
 }
 
+function sidecarLines({ sidecars }: AppPlan, present: readonly Stored<CFProcess>[]): DiffLine[] {
+  const lines = sidecars.flatMap((plan) => {
+    const types = new Set(plan.processTypes);
+    const was = present.filter(({ spec }) => types.has(spec.processType)).flatMap(({ spec }) => spec.sidecars ?? []);
+    const found = was.find(({ name }) => name === plan.name);
+    const entries: Entry[] = [
+      ['command', plan.command, found?.command],
+      ['memory', size(plan.memoryMB), size(found?.memoryMB)],
+    ];
+    const head: DiffLine = { sign: found === undefined ? '+' : ' ', text: `  - name: ${plan.name}` };
+    const ofTypes = items('    ', plan.processTypes, (type) =>
+      present.some(({ spec }) => spec.processType === type && (spec.sidecars ?? []).some(({ name }) => name === plan.name)),
+    );
+    return [head, ...under('    ', 'process_types', ofTypes), ...entries.flatMap((entry) => pairLines('    ', entry))];
+  });
+  return under('  ', 'sidecars', lines);
+}
+
 function buildpackLines({ buildpacks }: AppPlan, { app }: Partial<Present>): DiffLine[] {
   if (buildpacks === undefined) return [];
   const present = app?.spec.lifecycle.data.buildpacks ?? [];
@@ -159,6 +177,7 @@ export function manifestDiff(plan: AppPlan, present: Present | undefined, { reda
     ...under('  ', 'services', services),
     ...routeLines(plan, there),
     ...metadataLines(plan, there),
+    ...sidecarLines(plan, facts?.processes ?? []),
     ...processesLines(plan, facts?.processes ?? []),
   ];
 }

@@ -1,5 +1,7 @@
 // The plan of a push, from manifest, variables and flags: typed, complete, and independent of YAML.
 
+import type { Sidecar } from '../api/types.generated.ts';
+
 /** Everywhere below, a missing field means: keep the app's value. */
 export interface HealthCheckPlan {
   type?: 'http' | 'port' | 'process';
@@ -22,6 +24,8 @@ export interface ProcessPlan {
   timeoutSeconds?: number;
   healthCheck?: HealthCheckPlan;
   readinessHealthCheck?: HealthCheckPlan;
+  /** The sidecars of the manifest that name this process. */
+  sidecars?: Sidecar[];
 }
 
 export interface SidecarPlan {

@@ -8,7 +8,7 @@ import { assertAppName } from '../cf/values.ts';
 import type { ManifestApp } from './application.ts';
 import { checkAgainst, checkFlags, checkSeveral, parseInstanceSteps, processesWith } from './flags.ts';
 import { repeatPush } from './again.ts';
-import type { AppPlan, PushFlags, PushPlan } from './plan.ts';
+import type { AppPlan, ProcessPlan, PushFlags, PushPlan, SidecarPlan } from './plan.ts';
 import type { Remark } from './fields.ts';
 import { located } from './tree.ts';
 import { defined } from '../defined.ts';
@@ -146,8 +146,19 @@ function appPlan(app: ManifestApp & { name: string }, flags: PushFlags, folders:
     noRoute,
     randomRoute,
     defaultRoute: !noRoute && !randomRoute,
-    processes: processesWith(app.processes, flags),
+    processes: withSidecars(processesWith(app.processes, flags), app.sidecars),
   };
+}
+
+/** Each process with its sidecars. A process that only a sidecar names is added: the droplet may have it. */
+function withSidecars(processes: readonly ProcessPlan[], sidecars: readonly SidecarPlan[]): ProcessPlan[] {
+  const known = new Set(processes.map(({ type }) => type));
+  const more = new Set(sidecars.flatMap(({ processTypes }) => processTypes).filter((type) => !known.has(type)));
+  return [...processes, ...[...more].map((type) => ({ type }))].map((process) => {
+    const own = sidecars.filter(({ processTypes }) => processTypes.includes(process.type));
+    if (own.length === 0) return process;
+    return { ...process, sidecars: own.map(({ name, command, memoryMB }) => ({ name, command, ...defined({ memoryMB }) })) };
+  });
 }
 
 function buildpacksOf(app: ManifestApp, { buildpacks }: PushFlags): string[] | undefined {

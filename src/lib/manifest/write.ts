@@ -52,6 +52,19 @@ function processOf({ spec }: CFProcess): Record<string, unknown> {
   };
 }
 
+/** With the types of the processes that have each; equal ones are one entry. */
+function sidecarsOf(processes: readonly CFProcess[]): Record<string, unknown>[] {
+  const all = processes.flatMap(({ spec }) => (spec.sidecars ?? []).map((sidecar) => ({ type: spec.processType, ...sidecar })));
+  const same = Map.groupBy(all, ({ name, command, memoryMB }) => JSON.stringify([name, command, memoryMB]));
+  return [...same.values()].flatMap((group) => {
+    const [first] = group;
+    if (first === undefined) return [];
+    const { name, command, memoryMB } = first;
+    const memory = memoryMB === undefined ? undefined : formatWhole(memoryMB);
+    return [{ name, process_types: group.map(({ type }) => type).toSorted(byText), command, ...defined({ memory }) }];
+  });
+}
+
 /** `1536M` and not `1.5G`, which cf does not read. */
 function formatWhole(megabytes: number): string | undefined {
   const text = formatMegabytes(megabytes);
@@ -86,6 +99,7 @@ export function manifestText({ app, processes, env, services, routes, image }: W
         routes.toSorted((a, b) => byText(a.address, b.address)).map(({ address, protocol }) => ({ route: address, protocol })),
       ),
       metadata: unlessEmpty(defined({ labels: ownMetadata(app.metadata.labels), annotations: ownMetadata(app.metadata.annotations) })),
+      sidecars: unlessEmpty(sidecarsOf(processes)),
       processes: unlessEmpty(processes.toSorted((a, b) => byText(a.spec.processType, b.spec.processType)).map(processOf)),
     }),
   };

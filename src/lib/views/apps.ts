@@ -114,7 +114,7 @@ function renderInstances(process: ProcessDetails): Block[] {
 function renderProcess(process: ProcessDetails, withCommand: boolean): Block[] {
   const rows: [string, string][] = [
     ['type:', process.type],
-    ['sidecars:', ''],
+    ['sidecars:', process.sidecars.join(', ')],
     ['instances:', `${process.running}/${process.instances}`],
     ['memory usage:', formatMegabytes(process.memoryMB)],
   ];

@@ -276,6 +276,24 @@ describe('the manifest', () => {
     expect((await scene.ok('apply-manifest')).stdout).toContain(`Applying manifest ${byDefault} ${where}...`);
   });
 
+  it('gives processes their sidecars, replaces those of the same name, and keeps others', async () => {
+    const sidecar = (name: string, command: string, types: string) => `{name: ${name}, command: ${command}, process_types: [${types}]}`;
+    manifest(`applications: [{name: shop, sidecars: [${sidecar('a', 'one', 'web, worker')}, ${sidecar('b', 'two', 'web')}]}]`);
+    expect((await scene.ok(...apply)).stdout).toContain(
+      '+   sidecars:\n+   - name: a\n+     process_types:\n+     - web\n+     - worker\n',
+    );
+    manifest(`applications: [{name: shop, sidecars: [${sidecar('a', 'other', 'web')}]}]`);
+    expect((await scene.ok(...apply)).stdout).toContain('-     command: one\n+     command: other\n');
+    const found = scene.cluster.memory.all(kinds.process).map(({ spec }) => [spec.processType, spec.sidecars]);
+    expect(Object.fromEntries(found)).toEqual({
+      web: [
+        { name: 'b', command: 'two' },
+        { name: 'a', command: 'other' },
+      ],
+      worker: [{ name: 'a', command: 'one' }],
+    });
+  });
+
   it('--redact-env hides the values of variables', async () => {
     manifest('applications: [{name: shop, env: {SECRET: hidden}}]');
     expect((await scene.ok(...apply, '--redact-env')).stdout).toContain('SECRET: <redacted>');
@@ -284,10 +302,11 @@ describe('the manifest', () => {
 
   it.each([
     ['applications:\n- name: shop\n  memory: lots\n', [], /^manifest\.yml:3:11: /],
+    ['applications:\n- name: shop\n  sidecars: [{name: a, command: b}]\n', [], /^manifest\.yml:3:14: A sidecar needs 'process_types'/],
     [
-      'applications:\n- name: shop\n  sidecars: [{name: a, command: b, process_types: [web]}]\n',
+      'applications:\n- name: shop\n  memory: 64M\n  sidecars: [{name: a, command: b, process_types: [web], memory: 64M}]\n',
       [],
-      /^manifest\.yml:3:13: kf does not support sidecars yet/,
+      /The sidecars of process 'web' take 64M of its 64M of memory, which leaves nothing for the app\./,
     ],
     ['applications:\n- memory: 64M\n', [], /^manifest\.yml:2:3: Found an application with no name specified\./],
     ['applications:\n- name: shop\n- memory: 64M\n', [], /^manifest\.yml:3:3: Found an application with no name specified\./],

@@ -15,6 +15,11 @@ const facts = (more: Partial<PodFacts> = {}): PodFacts => ({
   ...more,
 });
 
+function withSidecar(of: Stored<Pod>, sidecar: Partial<ContainerStatus>): Stored<Pod> {
+  const status = { name: 'sidecar-0-proxy-s', image: 'i', imageID: '', ready: false, restartCount: 0, ...sidecar };
+  return { ...of, status: { ...of.status, initContainerStatuses: [status] } };
+}
+
 interface PodParts {
   state?: ContainerState;
   lastState?: ContainerState;
@@ -207,5 +212,35 @@ describe('the message', () => {
     const told = whyUnanswered(said, { startSeconds: 60, port: 8080, path: '/health' });
     expect(told).toMatch(expected);
     if (said?.includes('404') === true) expect(told).not.toContain('0.0.0.0');
+  });
+});
+
+describe('a sidecar that ends', () => {
+  const running = pod({ state: { running: { startedAt: ago(30) } }, started: true });
+  const ended = (reason: string, exitCode: number) => ({ terminated: { reason, exitCode, finishedAt: ago(2) } });
+
+  test('is the cause when the app itself runs, and its second end is final', () => {
+    const once = withSidecar(running, { state: ended('Error', 3) });
+    expect(problemOf(once, facts())).toMatchObject({
+      reason: 'Crashed',
+      message: "The sidecar 'proxy' ended with exit code 3.",
+      final: false,
+    });
+    const twice = withSidecar(running, {
+      state: { waiting: { reason: 'CrashLoopBackOff' } },
+      lastState: ended('Error', 3),
+      restartCount: 2,
+    });
+    expect(problemOf(twice, facts())).toMatchObject({ reason: 'Crashed', container: 'sidecar-0-proxy-s', final: true });
+  });
+
+  test('for lack of memory is told with the key that gives it more', () => {
+    const killed = withSidecar(running, { state: ended('OOMKilled', 137) });
+    expect(problemOf(killed, facts())?.message).toContain("The sidecar 'proxy' used more memory than it may");
+  });
+
+  test('does not hide that the app ended', () => {
+    const both = withSidecar(pod({ state: ended('Error', 1) }), { state: ended('Error', 3) });
+    expect(problemOf(both, facts())?.message).toBe('The app ended with exit code 1.');
   });
 });

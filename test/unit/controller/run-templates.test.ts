@@ -185,6 +185,28 @@ describe('the StatefulSet', () => {
     expect(container?.env?.find(({ name }) => name === 'SERVICE_BINDING_ROOT')?.value).toBe('/bindings');
   });
 
+  test('has a container for each sidecar, whose memory is a part of that of the process', () => {
+    const sidecars = [
+      { name: 'Config Server', command: 'serve config', memoryMB: 128 },
+      { name: 'proxy', command: 'proxy' },
+    ];
+    const process = { ...web, spec: { ...web.spec, sidecars } };
+    const beside = liveInputs(app, process, droplet, [8080]);
+    const env = [{ name: 'MEMORY_LIMIT', value: '320m' }];
+    const built = buildAppWorkload({ app, process, live: beside, frozen, env }, 'abcdef0123');
+    const spec = buildStatefulSet(asStored({ ...built, metadata: { ...built.metadata, uid: 'workload-uid' } })).spec?.template.spec;
+    const of = ({ name, command, resources, restartPolicy, env: variables }: NonNullable<typeof spec>['containers'][number]) => [
+      ...[name, command?.at(-1), resources?.limits?.['memory'], restartPolicy],
+      variables?.find((variable) => variable.name === 'MEMORY_LIMIT')?.value,
+    ];
+    expect([...(spec?.initContainers ?? []), ...(spec?.containers ?? [])].map(of)).toEqual([
+      ['sidecar-0-config-server-s', 'serve config', '128Mi', 'Always', '128m'],
+      ['sidecar-1-proxy-s', 'proxy', '64Mi', 'Always', '64m'],
+      ['application', 'npm start', '320Mi', undefined, '320m'],
+    ]);
+    expect(liveHash(beside)).not.toBe(liveHash(live));
+  });
+
   test('has a budget over all generations of the process', () => {
     expect(buildBudget(web).spec).toEqual({
       minAvailable: '50%', unhealthyPodEvictionPolicy: 'AlwaysAllow', selector: { matchLabels: { 'korifi.cloudfoundry.org/guid': web.metadata.name } },

@@ -52,6 +52,11 @@ describe('the source of a container', () => {
     });
   const k = 'korifi.cloudfoundry.org/';
 
+  test('names the sidecar of a process', () => {
+    const source = sourceOf(pod({ [`${k}process-type`]: 'web', 'apps.kubernetes.io/pod-index': '1' }), 'sidecar-0-config-server-s');
+    expect(source).toMatchObject({ type: 'APP', process: 'web/SIDECAR/config-server', index: 1 });
+  });
+
   test('has type, index and generation for app processes', () => {
     const labels = { [`${k}process-type`]: 'worker', 'apps.kubernetes.io/pod-index': '2', 'kf.cloudfoundry.org/generation': 'abc' };
     expect(sourceOf(pod(labels), 'application')).toEqual({

@@ -85,7 +85,17 @@ describe('kf that was started as cf names commands as cf', () => {
 
   it("in messages of the controller about an app, but not in the app's name or command", () => {
     const { terminal, said } = startedAsCf();
-    const web = { type: 'web', running: 0, instances: 1, guid: 'g', memoryMB: 64, diskMB: 64, healthCheck: 'port', command: 'kf push' };
+    const web = {
+      type: 'web',
+      running: 0,
+      instances: 1,
+      guid: 'g',
+      memoryMB: 64,
+      diskMB: 64,
+      healthCheck: 'port',
+      command: 'kf push',
+      sidecars: [],
+    };
     const details = "The app's droplet was deleted; 'kf push' makes a new one.";
     const app = {
       ...{ name: 'kf push', guid: 'g', state: 'started', routes: [], lifecycle: 'buildpack', buildpacks: [] },

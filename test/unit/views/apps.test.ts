@@ -26,12 +26,23 @@ const app: AppDetails = {
       diskMB: 1024,
       healthCheck: 'port',
       command: 'npm start',
+      sidecars: ['config-server', 'proxy'],
       instanceDetails: [
         { index: 0, state: 'running', since: '2026-08-07T10:16:20Z', cpu: 0.003, memoryBytes: 51_066_880, ready: true },
         { index: 1, state: 'crashed', since: '2026-08-07T10:16:22.5Z', ready: false, details: 'exit code 1' },
       ],
     },
-    { type: 'worker', guid: 'q', running: 0, instances: 0, memoryMB: 128, diskMB: 1024, healthCheck: 'process', instanceDetails: [] },
+    {
+      type: 'worker',
+      guid: 'q',
+      running: 0,
+      instances: 0,
+      memoryMB: 128,
+      diskMB: 1024,
+      healthCheck: 'process',
+      sidecars: [],
+      instanceDetails: [],
+    },
   ],
 };
 
@@ -62,7 +73,7 @@ describe('one app', () => {
       '\tkf/nodejs   1.0                       kf/nodejs',
       '',
       'type:           web',
-      'sidecars:       ',
+      'sidecars:       config-server, proxy',
       'instances:      1/2',
       'memory usage:   256M',
       '     state     since                  cpu    memory          disk      logging          cpu entitlement   details       ready',

@@ -31,6 +31,7 @@ function processDetails(
     memoryMB: process.spec.memoryMB,
     diskMB: process.spec.diskQuotaMB,
     healthCheck: process.spec.healthCheck.type,
+    sidecars: (process.spec.sidecars ?? []).map(({ name }) => name),
     instanceDetails: instances,
     ...defined({ command }),
     ...(logRateLimitBPS === undefined || logRateLimitBPS < 0 ? {} : { logRateLimit: logRateLimitBPS }),

@@ -13,6 +13,7 @@ import { findService, listDomainObjects } from '../find.ts';
 import { fitToBuilder } from './builder-offers.ts';
 import { readSnapshot, type AppSnapshot } from './app-snapshot.ts';
 import { assertRoom } from './quota.ts';
+import { assertSidecarsFit } from './sidecars.ts';
 import { assertMayPush, openRegistry } from './rights.ts';
 import { assertRoutesFree, type RoutePlace } from '../routes/holders.ts';
 import { needsDomains, wantedRoutes } from './route-plan.ts';
@@ -106,5 +107,6 @@ export async function preflight(
     findServices(session, plan),
     app === undefined ? assertNewAppFits(session, info, plan, purpose) : undefined,
   ]);
+  assertSidecarsFit(fitted, place.facts, info);
   return { plan: fitted, ...place, services, ...defined({ registry }) };
 }

@@ -15,6 +15,7 @@ import { buildEnvSecret, buildProcess, envSecretName } from '../../../templates/
 import type { Authorship } from '../../../templates/metadata.ts';
 import { changeProcess } from '../apps/changes.ts';
 import type { AppSnapshot } from './app-snapshot.ts';
+import { mergedSidecars } from './sidecars.ts';
 import { defined } from '../../defined.ts';
 
 /** Variables that the plan adds or changes. */
@@ -78,6 +79,7 @@ export function processChanges(plan: ProcessPlan, process: CFProcess): Record<st
     changes['command'] = plan.command;
   if (plan.healthCheck !== undefined || plan.timeoutSeconds !== undefined)
     set('healthCheck', healthCheckOf(plan.healthCheck, plan.timeoutSeconds, spec.healthCheck, plan.type));
+  if (plan.sidecars !== undefined) set('sidecars', mergedSidecars(plan.sidecars, spec.sidecars));
   if (plan.readinessHealthCheck !== undefined)
     set('readinessHealthCheck', readinessOf(plan.readinessHealthCheck, spec.readinessHealthCheck));
   // Removes the endpoint with an http check: a merge patch keeps fields that it does not name.
@@ -142,6 +144,7 @@ async function makeProcess(session: SpaceSession, info: KfInfo, app: Stored<CFAp
       readinessHealthCheck: readinessOf(plan.readinessHealthCheck, undefined),
       user: plan.user,
       logRateLimitBPS: plan.logRateLimitBPS,
+      sidecars: plan.sidecars,
     },
     author,
   );
