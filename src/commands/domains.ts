@@ -1,7 +1,7 @@
 import { KfCommand } from '../base-command.ts';
 import { labelsFlag } from '../flags.ts';
 import type { DomainSummary } from '../lib/api/results.ts';
-import { renderDomains } from '../lib/views/routes.ts';
+import { certificateLines, renderDomains } from '../lib/views/routes.ts';
 
 export default class Domains extends KfCommand<DomainSummary[]> {
   static override summary = 'list all domains that routes can use';
@@ -15,6 +15,9 @@ export default class Domains extends KfCommand<DomainSummary[]> {
     this.announceList`Getting domains`;
     const domains = await listDomains(session, flags.labels);
     this.print(renderDomains(domains));
+    const { lines, warnings } = certificateLines(domains, Date.now());
+    for (const text of lines) this.terminal.err(text);
+    for (const text of warnings) this.warn(text);
     return domains;
   }
 }

@@ -21,7 +21,9 @@ const domain: Kind = {
       ),
     }),
   }),
-  status: statusOf(),
+  status: statusOf({
+    certificate: named('DomainCertificate', object({ 'issuer!': string({ maxLength: 256 }), 'notAfter!': string({ maxLength: 64 }) }, {})),
+  }),
 };
 
 const destination = named(

@@ -56,6 +56,8 @@ export interface HttpsSettings {
   port: number;
   /** Requests with http are redirected. */
   redirect?: true;
+  /** Where the controller sees the certificates; left out when it cannot. */
+  internalAddress?: string;
   /** Domains whose certificate the operator gives, with its Secret. The controller makes one certificate for all others. */
   secrets: { domain: string; namespace: string; name: string }[];
 }

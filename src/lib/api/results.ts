@@ -205,6 +205,8 @@ export interface DomainSummary {
   availability: 'shared' | 'private';
   internal: boolean;
   protocols: string[];
+  /** Of the gateway for every host of the domain, with the name of the authority that signed it; left out when there is none. */
+  certificate?: { issuer: string; notAfter: string };
 }
 
 export interface PlaceSummary {

@@ -282,6 +282,11 @@ export interface RouteDestination {
   protocol?: 'http1';
 }
 
+export interface DomainCertificate {
+  issuer: string;
+  notAfter: string;
+}
+
 export interface AppNetworkPeer {
   /**
    * GUID of its space
@@ -577,6 +582,7 @@ export interface CFDomainSpec {
 export interface CFDomainStatus {
   conditions?: Condition[];
   observedGeneration?: number;
+  certificate?: DomainCertificate;
 }
 
 export interface CFSecurityGroupSpec {

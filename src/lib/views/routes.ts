@@ -14,6 +14,21 @@ export function renderDomains(domains: readonly DomainSummary[]): Block[] {
   return [table(['name', 'availability', 'internal', 'protocols'], rows)];
 }
 
+/** A certificate with less time left was not renewed: kf and others do it earlier. */
+const shortMs = 21 * 24 * 3_600_000;
+
+/** What certificates the domains have, which cf does not print, and which of them end soon. */
+export function certificateLines(domains: readonly DomainSummary[], now: number): { lines: string[]; warnings: string[] } {
+  const known = domains.flatMap(({ name, certificate }) => (certificate === undefined ? [] : [{ name, ...certificate }]));
+  const isShort = ({ notAfter }: { notAfter: string }): boolean => Date.parse(notAfter) - now < shortMs;
+  return {
+    lines: known.map(({ name, issuer, notAfter }) => `Certificate of ${name}: by ${issuer}, valid until ${notAfter.slice(0, 10)}`),
+    warnings: known
+      .filter(isShort)
+      .map(({ name, notAfter }) => `The certificate of ${name} ends on ${notAfter.slice(0, 10)} and was not renewed.`),
+  };
+}
+
 const routeHeader = [
   'space',
   'host',

@@ -22,6 +22,8 @@ export function kfInfo(plan: SetupPlan): KfInfo {
   const own = plan.gateway.existing === undefined && plan.gateway.className === undefined;
   const { https } = plan.gateway;
   const isRedirected = https?.redirect === true;
+  // The controller knows only the Service of kf's own gateway.
+  const seen = own ? `https://${traefikName}.${namespace}.svc` : undefined;
   return {
     format: 1,
     oldestCli: '0.1.0',
@@ -51,7 +53,7 @@ export function kfInfo(plan: SetupPlan): KfInfo {
       features: ['HTTPRouteBackendWeight', ...(own ? ['HTTPRouteResponseHeaderModification', 'kf:PathRegularExpression'] : [])],
       ...(own ? { internalAddress: `http://${isRedirected ? internalName : traefikName}.${namespace}.svc` } : {}),
       externalUrl: outsideAddress(plan.gateway),
-      ...defined({ https }),
+      ...defined({ https: https && { ...https, ...defined({ internalAddress: seen }) } }),
     },
     drainSeconds: plan.drainSeconds,
     processDefaults: plan.processDefaults,

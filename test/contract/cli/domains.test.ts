@@ -165,3 +165,40 @@ it.each([
   expect(run.code).toBe(1);
   expect(run.stderr).toContain(instead);
 });
+
+describe('domains', () => {
+  const certificate = (notAfter: string) => ({ status: { certificate: { issuer: 'kf CA 1a2b3c4d', notAfter } } });
+  const inDays = (days: number): string => new Date(Date.now() + days * 24 * 3_600_000).toISOString();
+
+  async function withCertificates(): Promise<void> {
+    const add = async (name: string, status: object): Promise<void> => {
+      await addDomain(name);
+      await cluster.memory.mergePatch(kinds.domain, 'cf', `${name}-guid`, { metadata: {}, ...status }, { subresource: 'status' });
+    };
+    await add('long.example', certificate('2099-02-03T04:05:06Z'));
+    await add('short.example', certificate(inDays(20)));
+  }
+
+  it('prints cf’s table on stdout, and on stderr the certificates and which of them end soon', async () => {
+    await withCertificates();
+    const { code, stdout, stderr } = await cli.run(['domains', '--org', 'example-org']);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^name +availability +internal +protocols$/m);
+    expect(stdout).toMatch(/^long\.example +shared +http$/m);
+    expect(stdout).not.toContain('kf CA');
+    expect(stderr).toContain('Certificate of long.example: by kf CA 1a2b3c4d, valid until 2099-02-03\n');
+    const end = inDays(20).slice(0, 10);
+    expect(stderr).toContain(`Certificate of short.example: by kf CA 1a2b3c4d, valid until ${end}\n`);
+    expect(stderr).toContain(`The certificate of short.example ends on ${end} and was not renewed.`);
+    expect(stderr).not.toContain('apps.localhost');
+  });
+
+  it('names issuer and end with --json, and nothing for a domain without a certificate', async () => {
+    await withCertificates();
+    const { result } = JSON.parse((await cli.run(['domains', '--org', 'example-org', '--json'])).stdout) as { result: object[] };
+    expect(result).toContainEqual(
+      expect.objectContaining({ name: 'long.example', certificate: { issuer: 'kf CA 1a2b3c4d', notAfter: '2099-02-03T04:05:06Z' } }),
+    );
+    expect(result.find((one) => 'name' in one && one.name === 'apps.localhost')).not.toHaveProperty('certificate');
+  });
+});

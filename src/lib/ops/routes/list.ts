@@ -20,12 +20,13 @@ import { noRouteText, routesAt, urlOf, type RouteAddress } from './routes.ts';
 export async function listDomains(session: Session, labels?: string): Promise<DomainSummary[]> {
   const domains = await listDomainObjects(session, labels);
   return domains
-    .map(({ metadata, spec }): DomainSummary => ({
+    .map(({ metadata, spec, status }): DomainSummary => ({
       name: spec.name,
       guid: metadata.name,
       availability: 'shared',
       internal: false,
       protocols: ['http'],
+      ...defined({ certificate: status?.certificate }),
     }))
     .toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
