@@ -4,6 +4,7 @@ import type { Stored } from '../lib/api/object.ts';
 import type { Namespace, ServiceAccount } from '../lib/api/core.ts';
 import { annotations, labels } from '../lib/api/group.ts';
 import { sha224 } from '../lib/api/names.ts';
+import { isSshEnabled } from '../lib/api/ssh.ts';
 import type { CFOrg, CFSpace } from '../lib/api/types.generated.ts';
 
 const podSecurity = { 'pod-security.kubernetes.io/enforce': 'restricted', 'pod-security.kubernetes.io/audit': 'restricted' };
@@ -30,6 +31,7 @@ export function spaceNamespace(space: Stored<CFSpace>, org: Stored<CFOrg> | unde
     [labels.spaceName]: sha224(space.spec.displayName),
     [labels.spaceGuid]: name,
     [labels.orgGuid]: space.metadata.namespace,
+    [labels.ssh]: isSshEnabled(space) ? 'enabled' : 'disabled',
   };
   const orgName = org === undefined ? {} : { [annotations.orgName]: org.spec.displayName };
   return namespace(name, marks, { [annotations.spaceName]: space.spec.displayName, ...orgName });

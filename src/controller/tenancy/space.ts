@@ -5,8 +5,9 @@ import type { Stored } from '../../lib/api/object.ts';
 import { findCondition } from '../../lib/api/conditions.ts';
 import { namespaceType, nodeType, roleBindingType, serviceAccountType } from '../../lib/api/core.ts';
 import type { Namespace, RoleBinding, ServiceAccount } from '../../lib/api/core.ts';
-import { conditionTypes, finalizers, kinds } from '../../lib/api/group.ts';
+import { conditionTypes, finalizers, kinds, labels } from '../../lib/api/group.ts';
 import { networkPolicyType, type NetworkPolicy } from '../../lib/api/network-policy.ts';
+import { isSshEnabled } from '../../lib/api/ssh.ts';
 import type { CFOrg, CFSpace } from '../../lib/api/types.generated.ts';
 import { spaceAccount, spaceAccounts, spaceNamespace } from '../../templates/namespace.ts';
 import { watch } from '../runtime/reconciler.ts';
@@ -85,8 +86,17 @@ async function reconcileSpace(context: Context, live: Stored<CFSpace>, keys: Reg
     await write(context, space, claim.claimed, notReady(error));
     throw error;
   }
-  await write(context, space, claim.claimed, readyStatement);
+  await write(context, space, claim.claimed, readyStatement, ...sshStatement(space));
   return { requeueAfterMs: pace };
+}
+
+/** The namespace has the label by now. Nothing where nobody has ever said it. */
+function sshStatement(space: Stored<CFSpace>): Statement[] {
+  const type = conditionTypes.sshAllowed;
+  if (space.metadata.labels?.[labels.ssh] === undefined && findCondition(space, type) === undefined) return [];
+  return isSshEnabled(space)
+    ? [{ type, status: 'True', reason: 'Enabled', message: '' }]
+    : [{ type, status: 'False', reason: 'Disabled', message: 'Nobody can open shells in instances of the space.' }];
 }
 
 interface Looks {

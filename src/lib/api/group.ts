@@ -110,6 +110,8 @@ export const labels = {
   propagatedFrom: 'cloudfoundry.org/propagated-from',
   roleGuid: 'cloudfoundry.org/role-guid',
   podIndex: 'apps.kubernetes.io/pod-index',
+  /** `disabled` on a CFApp, a CFSpace or the namespace of a space: nobody opens shells in its instances. */
+  ssh: kf('ssh'),
   /** `kf` on every namespace that kf created. */
   managedBy: kf('managed-by'),
   /** `setup` on everything that `kf setup` applied. */
@@ -205,6 +207,8 @@ export const conditionTypes = {
   started: 'Started',
   failed: 'Failed',
   canceled: 'Canceled',
+  /** Of a space: as its label says, and enforced. */
+  sshAllowed: 'SSHAllowed',
   /** Of an AppWorkload: all Secrets that its next container needs exist. */
   whole: 'Whole',
 } as const;

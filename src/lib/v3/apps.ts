@@ -64,9 +64,9 @@ export interface Feature {
 }
 
 /** The features of an app. None can be switched. @param mayExec Kubernetes lets the caller run commands in instances of the space */
-export function presentFeatures(mayExec: boolean): Feature[] {
+export function presentFeatures(isSshEnabled: boolean): Feature[] {
   return [
-    { name: 'ssh', description: 'Whether the caller may open a shell in instances of the app; Kubernetes roles decide.', enabled: mayExec },
+    { name: 'ssh', description: 'Enable SSHing into the app.', enabled: isSshEnabled },
     { name: 'revisions', description: 'Whether the app keeps revisions that it can return to.', enabled: false },
     { name: 'service-binding-k8s', description: 'Whether the app finds its service bindings as files.', enabled: true },
     { name: 'file-based-vcap-services', description: 'Whether VCAP_SERVICES is a file and not a variable.', enabled: false },

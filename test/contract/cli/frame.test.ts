@@ -63,7 +63,7 @@ describe('version and help', () => {
     const [short, all] = await Promise.all([user().run(['help']), user().run(['help', '-a'])]);
     expect(short.stdout).toMatch(/^ {3}apps, a /m);
     expect(short.stdout).not.toContain('(not yet)');
-    expect(all.stdout).toMatch(/^ {3}enable-ssh .*\(not yet\)$/m);
+    expect(all.stdout).toMatch(/^ {3}ssh-code .*\(not yet\)$/m);
   });
 });
 
@@ -78,7 +78,7 @@ describe('help for machines', () => {
       summary: 'list all apps in the targeted space',
       available: true,
     });
-    expect(commands.find(({ name }) => name === 'enable-ssh')).toMatchObject({ available: false });
+    expect(commands.find(({ name }) => name === 'ssh-code')).toMatchObject({ available: false });
     expect((JSON.parse(one.stdout) as { result: unknown }).result).toMatchObject({
       name: 'scale',
       arguments: [{ name: 'APP_NAME', required: true }],
@@ -181,9 +181,9 @@ describe('a wrong command line', () => {
   });
 
   it('of a cf command that kf does not have yet names an alternative', async () => {
-    const run = await user().run(['enable-ssh', 'app']);
+    const run = await user().run(['ssh-code']);
     expect(run).toMatchObject({ code: 1, stdout: 'FAILED\n' });
-    expect(run.stderr).toContain("kf does not support 'enable-ssh' (enable ssh) yet.");
+    expect(run.stderr).toContain("kf does not support 'ssh-code' (one-time SSH passcode) yet.");
     expect(run.stderr).toContain('For now: kubectl exec');
   });
 

@@ -65,7 +65,7 @@ describe('kf that was started as cf', () => {
   it.each([
     [['resatrt'], "See 'cf help -a'"],
     [['share-service', 'x'], 'For now: cf create-user-provided-service in the other space'],
-    [['enable-ssh', 'app'], 'kubectl exec'],
+    [['ssh-code'], 'kubectl exec'],
     [['push', 'a', '--droplet', 'x'], 'For now: cf push APP --docker-image IMAGE'],
     [['push', 'shopp', '-f', 'manifest.yml'], '   cf push shop -f manifest.yml\n'],
     [['scale'], '   cf help scale\n'],

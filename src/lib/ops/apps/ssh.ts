@@ -2,6 +2,7 @@
 
 import { desiredInstances } from '../../api/app.ts';
 import type { Stored } from '../../api/object.ts';
+import { isSshEnabled } from '../../api/ssh.ts';
 import type { CFApp } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import type { SpaceSession } from '../../session/session.ts';
@@ -19,6 +20,10 @@ export async function findInstance(session: SpaceSession, app: Stored<CFApp>, ke
       hints: [`${session.bin} start ${displayName}`],
     });
   }
+  if (!isSshEnabled(app))
+    throw new KfError('forbidden', `ssh support is disabled for app '${displayName}'.`, {
+      hints: [`${session.bin} enable-ssh ${displayName}`],
+    });
   const found = await findRunning(session, app, key);
   if (found !== undefined) return found;
   const process = await findProcess(session, app, key.process);

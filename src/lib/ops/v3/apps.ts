@@ -7,6 +7,8 @@ import { assertAppName } from '../../cf/values.ts';
 import { presentApp, presentEnv, presentFeatures, presentVariables } from '../../v3/apps.ts';
 import { V3Error } from '../../v3/errors.ts';
 import { pageOf } from '../../v3/pages.ts';
+import { isSshEnabled } from '../../api/ssh.ts';
+import { readSshState, setAppSsh } from '../apps/ssh-access.ts';
 import { deleteApp } from '../apps/delete.ts';
 import { assertVariable, readEnv, readVariables, setEnv, unsetEnv } from '../apps/env.ts';
 import { restartApp, startApp, stopApp, type Changed } from '../apps/lifecycle.ts';
@@ -67,12 +69,7 @@ async function changeVariables(asked: Asked): Promise<unknown> {
   return presentVariables(app, await readVariables(session, app), asked.link);
 }
 
-async function features(asked: Asked) {
-  const app = await appOf(asked);
-  const { cluster, signal } = asked.reader.session;
-  const question = { verb: 'create', resource: 'pods', subresource: 'exec', ns: app.metadata.namespace };
-  return presentFeatures((await cluster.canI(question, signal)).allowed);
-}
+const features = async (asked: Asked) => presentFeatures(isSshEnabled(await appOf(asked)));
 
 async function listFeatures(asked: Asked): Promise<unknown> {
   const all = await features(asked);
@@ -88,6 +85,20 @@ async function oneFeature(asked: Asked): Promise<unknown> {
   const found = (await features(asked)).find(({ name }) => name === asked.part('name'));
   if (found === undefined) throw new V3Error('not-found', 'Feature not found');
   return found;
+}
+
+async function changeFeature(asked: Asked): Promise<unknown> {
+  const { enabled } = fieldsOf(asked.body(), ['enabled']);
+  if (typeof enabled !== 'boolean') throw new V3Error('unprocessable', 'Enabled must be a boolean');
+  if (asked.part('name') !== 'ssh') throw new V3Error('unprocessable', `The feature '${asked.part('name')}' cannot be changed.`);
+  const app = await appOf(asked);
+  await setAppSsh(await asked.reader.at(app), app, enabled);
+  return presentFeatures(enabled).find(({ name }) => name === 'ssh');
+}
+
+async function sshEnabled(asked: Asked): Promise<unknown> {
+  const app = await appOf(asked);
+  return readSshState(await asked.reader.at(app), app);
 }
 
 /** Name and metadata; other fields are those of a push. */
@@ -133,6 +144,8 @@ export const appRoutes: readonly V3Route[] = [
   get('/v3/apps/:guid/environment_variables', variables),
   get('/v3/apps/:guid/features', listFeatures),
   get('/v3/apps/:guid/features/:name', oneFeature),
+  patch('/v3/apps/:guid/features/:name', changeFeature),
+  get('/v3/apps/:guid/ssh_enabled', sshEnabled),
   patch('/v3/apps/:guid', changeApp),
   patch('/v3/apps/:guid/environment_variables', changeVariables),
   post('/v3/apps/:guid/actions/start', acting(startApp)),

@@ -1,6 +1,7 @@
 // Organizations, spaces and roles.
 
 import type { Stored } from '../../api/object.ts';
+import { isSshEnabled } from '../../api/ssh.ts';
 import type { CFOrg, CFSpace } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import { withParts } from '../../session/overlay.ts';
@@ -10,6 +11,7 @@ import { V3Error } from '../../v3/errors.ts';
 import { pageOf } from '../../v3/pages.ts';
 import { presentOrg, presentRoles, presentSpace } from '../../v3/places.ts';
 import type { V3Resource } from '../../v3/resource.ts';
+import { setSpaceSsh } from '../apps/ssh-access.ts';
 import { deleteOrg, deleteSpace } from '../tenancy/delete.ts';
 import { renameOrg, renameSpace } from '../tenancy/rename.ts';
 import { fieldsOf } from './body.ts';
@@ -136,6 +138,33 @@ async function removeSpace(asked: Asked): Promise<unknown> {
   return deletionOf('space', space.metadata.name, asked.link);
 }
 
+const sshFeature = (enabled: boolean): { name: string; description: string; enabled: boolean } => ({
+  name: 'ssh',
+  description: 'Enable SSHing into apps in the space.',
+  enabled,
+});
+
+async function spaceFeatures(asked: Asked): Promise<unknown> {
+  return pageOf([sshFeature(isSshEnabled(await asked.reader.space(asked.part('guid'))))], asked.query.allow([]), asked.link, true);
+}
+
+function assertSsh({ part }: Asked): void {
+  if (part('name') !== 'ssh') throw new V3Error('not-found', 'Feature not found');
+}
+
+async function spaceFeature(asked: Asked): Promise<unknown> {
+  assertSsh(asked);
+  return sshFeature(isSshEnabled(await asked.reader.space(asked.part('guid'))));
+}
+
+async function changeSpaceFeature(asked: Asked): Promise<unknown> {
+  assertSsh(asked);
+  const { enabled } = fieldsOf(asked.body(), ['enabled']);
+  if (typeof enabled !== 'boolean') throw new V3Error('unprocessable', 'Enabled must be a boolean');
+  await setSpaceSsh(asked.reader.session, await asked.reader.space(asked.part('guid')), enabled);
+  return sshFeature(enabled);
+}
+
 export const placeRoutes: readonly V3Route[] = [
   get('/v3/organizations', listOrgs),
   get('/v3/organizations/:guid', oneOrg),
@@ -145,6 +174,9 @@ export const placeRoutes: readonly V3Route[] = [
   get('/v3/spaces/:guid', oneSpace),
   patch('/v3/spaces/:guid', changeSpace),
   remove('/v3/spaces/:guid', removeSpace),
+  get('/v3/spaces/:guid/features', spaceFeatures),
+  get('/v3/spaces/:guid/features/:name', spaceFeature),
+  patch('/v3/spaces/:guid/features/:name', changeSpaceFeature),
   get('/v3/roles', listRoles),
   get('/v3/roles/:guid', oneRole),
 ];
