@@ -9,6 +9,7 @@ import { serviceKinds } from './crds/services.ts';
 import { typesOf } from './crds/types.ts';
 import { workloadKinds } from './crds/workloads.ts';
 import { documentFiles, summariesFile } from './documents.ts';
+import { manifestSchemaFile } from './manifest-schema.ts';
 import { partsFile } from './parts.ts';
 import { requestsFile } from './requests.ts';
 import { roleFiles } from './roles.ts';
@@ -32,6 +33,7 @@ async function generated(comparison: Comparison): Promise<{ file: string; text: 
     documentOf(comparison),
     moduleOf(comparison),
     requestsFile(),
+    manifestSchemaFile(),
   ];
 }
 

@@ -22,7 +22,8 @@ export interface ManifestApp extends Omit<AppPlan, 'name' | 'lifecycle' | 'defau
   defaultRoute?: boolean;
 }
 
-const appKeys = [
+/** The keys of an entry of `applications`. */
+export const appKeys = [
   'name',
   'path',
   'buildpacks',
@@ -42,7 +43,7 @@ const appKeys = [
   'processes',
   'sidecars',
   ...processKeys,
-];
+] as const;
 
 const useRoutes = "Use 'routes': a list of entries such as 'route: host.example.com'.";
 const retired = {
@@ -57,7 +58,7 @@ const retired = {
 /** True for a key that has, or once had, a meaning in an entry of `applications`. */
 export const isAppKey = (key: string): boolean => {
   const known = key.replaceAll('_', '-');
-  return appKeys.includes(known) || known in retired;
+  return (appKeys as readonly string[]).includes(known) || known in retired;
 };
 
 const features = ['ssh', 'revisions', 'service-binding-k8s', 'file-based-vcap-services'];
