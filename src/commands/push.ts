@@ -1,6 +1,6 @@
 import { KfCommand } from '../base-command.ts';
 import { optionalArg } from '../flags.ts';
-import { planFlags, pushFlags, workingFolder } from '../flags/push.ts';
+import { imagePassword, planFlags, pushFlags, workingFolder } from '../flags/push.ts';
 import type { PushedDetails } from '../lib/ops/push/index.ts';
 import { openPushOutput } from '../lib/output/push-output.ts';
 
@@ -14,6 +14,7 @@ export default class Push extends KfCommand<{ apps: PushedDetails[] }> {
   static override aliases = ['p'];
   static override seeAlso = ['apps', 'logs', 'restage', 'scale'];
   static override environment: [string, string][] = [
+    ['CF_DOCKER_PASSWORD', 'password of --docker-username'],
     ['CF_STAGING_TIMEOUT', 'minutes a build may take, default 15'],
     ['CF_STARTUP_TIMEOUT', 'minutes a start may take, default 5'],
   ];
@@ -24,6 +25,7 @@ export default class Push extends KfCommand<{ apps: PushedDetails[] }> {
     const { args, flags } = await this.parse(Push);
     const { pushAll, readPushPlan } = await import('../lib/ops/push/index.ts');
     const plan = await readPushPlan(workingFolder(), planFlags(args.APP_NAME, flags));
+    const password = await imagePassword(this.frame, plan.apps);
     const session = await this.spaceSession();
     const { org, space, user } = session;
     const names = plan.apps.map((app) => app.name);
@@ -31,6 +33,6 @@ export default class Push extends KfCommand<{ apps: PushedDetails[] }> {
     if (plan.manifest !== undefined) this.say`Applying manifest file ${plan.manifest.asGiven}...`;
     for (const warning of plan.warnings) this.warn(warning);
     const outputOf = openPushOutput({ terminal: this.terminal, display: this.display, bin: this.frame.bin }, names);
-    return { apps: await pushAll(session, plan, { force: flags.force }, outputOf) };
+    return { apps: await pushAll(session, plan, { force: flags.force, imagePassword: password }, outputOf) };
   }
 }

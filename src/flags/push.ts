@@ -2,11 +2,12 @@
 
 import * as Flags from '@oclif/core/flags';
 import type { InferredFlags } from '@oclif/core/interfaces';
+import type { Frame } from '../frame.ts';
 import { instancesFlag, noWaitFlag, numberFlag, sizeFlag, strategyFlag } from '../flags.ts';
 import { mostStartSeconds } from '../lib/api/app.ts';
 import { KfError } from '../lib/errors.ts';
 import { parseChoice } from '../lib/cf/values.ts';
-import type { PushFlags } from '../lib/manifest/plan.ts';
+import type { AppPlan, PushFlags } from '../lib/manifest/plan.ts';
 
 type HealthCheckType = NonNullable<PushFlags['healthCheckType']>;
 
@@ -54,6 +55,7 @@ export const pushFlags = {
   path: Flags.string({ char: 'p', summary: 'folder to push, or a zip, jar or war', helpValue: 'PATH' }),
   'redact-env': manifestFlags['redact-env'],
   'docker-image': Flags.string({ char: 'o', summary: 'ready image instead of source', helpValue: 'IMAGE' }),
+  'docker-username': Flags.string({ summary: "user of the image's registry; the password is CF_DOCKER_PASSWORD", helpValue: 'USERNAME' }),
   stack: Flags.string({ char: 's', summary: 'stack', helpValue: 'STACK' }),
   instances: instancesFlag(),
   memory: sizeFlag({ char: 'm', summary: 'memory limit (256M, 1G)', helpValue: 'SIZE' }),
@@ -81,6 +83,19 @@ export const pushFlags = {
   force: Flags.boolean({ summary: 'build and restart even if nothing changed' }),
 };
 
+/** The password for users of registries, unless no app has one. @throws KfError `usage` if it is not given */
+export async function imagePassword(
+  { terminal, env, signal }: Pick<Frame, 'terminal' | 'env' | 'signal'>,
+  apps: readonly Pick<AppPlan, 'docker'>[],
+): Promise<string | undefined> {
+  if (apps.every(({ docker }) => docker?.username === undefined)) return undefined;
+  const given = env['CF_DOCKER_PASSWORD'] ?? '';
+  if (given !== '') return given;
+  const { askSecret } = await import('../lib/output/prompt.ts');
+  terminal.ask('Environment variable CF_DOCKER_PASSWORD not set.\n');
+  return askSecret(terminal, { name: 'Docker password', otherwise: 'CF_DOCKER_PASSWORD', signal });
+}
+
 /** The command line under the names of the plan. */
 export function planFlags(name: string | undefined, flags: InferredFlags<typeof pushFlags>): PushFlags {
   return {
@@ -94,6 +109,7 @@ export function planFlags(name: string | undefined, flags: InferredFlags<typeof 
     path: flags.path,
     redactEnv: flags['redact-env'],
     dockerImage: flags['docker-image'],
+    dockerUsername: flags['docker-username'] === '' ? undefined : flags['docker-username'],
     stack: flags.stack,
     instances: flags.instances,
     memoryMB: flags.memory,

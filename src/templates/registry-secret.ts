@@ -1,16 +1,21 @@
 // Secrets with registry credentials for the kubelet, the CLI and builds.
 
 import type { Secret } from '../lib/api/core.ts';
-import { labels, places } from '../lib/api/group.ts';
-import type { OwnerReference } from '../lib/api/object.ts';
+import { kinds, labels, places } from '../lib/api/group.ts';
+import type { OwnerReference, Stored } from '../lib/api/object.ts';
 import { dockerConfigJson } from '../lib/api/registry-credentials.ts';
+import type { CFApp } from '../lib/api/types.generated.ts';
 import { registryKeys } from './build-scripts.ts';
+import { authorOf, ownerReference, type Authorship } from './metadata.ts';
 
 /** For HTTP Basic. */
 export interface BasicCredential {
   username: string;
   password: string;
 }
+
+/** Of a Secret of the type `kubernetes.io/dockerconfigjson`. */
+export const dockerConfigKey = '.dockerconfigjson';
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
@@ -27,7 +32,7 @@ export function pullSecret(ns: string, pullPrefix: string, credential: BasicCred
     kind: 'Secret',
     metadata: { name: places.pullSecret, namespace: ns, labels: { [labels.managedBy]: 'kf' } },
     type: 'kubernetes.io/dockerconfigjson',
-    data: { '.dockerconfigjson': base64(config) },
+    data: { [dockerConfigKey]: base64(config) },
   };
 }
 
@@ -39,6 +44,25 @@ export function pushSecret(ns: string, credential: BasicCredential): Secret {
     metadata: { name: places.pushSecret, namespace: ns, labels: { [labels.managedBy]: 'kf' } },
     type: 'Opaque',
     data: { username: base64(credential.username), password: base64(credential.password) },
+  };
+}
+
+export const imagePullSecretName = (app: Stored<CFApp>): string => `${app.metadata.name}-image-pull`;
+
+/** For the images of one app in registries that ask for a password. @param config docker's configuration, as JSON */
+export function imagePullSecret(app: Stored<CFApp>, config: string, author: Authorship): Secret {
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: {
+      name: imagePullSecretName(app),
+      namespace: app.metadata.namespace,
+      labels: { [labels.appGuid]: app.metadata.name },
+      annotations: authorOf(author),
+      ownerReferences: [ownerReference(kinds.app, app, false)],
+    },
+    type: 'kubernetes.io/dockerconfigjson',
+    data: { [dockerConfigKey]: base64(config) },
   };
 }
 

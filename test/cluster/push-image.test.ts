@@ -5,6 +5,7 @@ import { countRequests } from '../support/audit.ts';
 import { reportTime } from '../support/figures.ts';
 import { get } from '../support/http.ts';
 import { Kf, kubectl, kubectlJson, ringEnv } from '../support/kf.ts';
+import { privateRegistryUser } from '../../tools/cluster/addresses.ts';
 import { untilQuotaHolds } from '../support/quota.ts';
 import { until } from '../support/until.ts';
 
@@ -89,6 +90,39 @@ describe('push of a ready image', () => {
     expect(await podsOf(guid)).toHaveLength(3);
     const app = await kf.json<{ processes: { type: string; running: number; instances: number }[] }>('app', 'image-app');
     expect(app.processes.find((process) => process.type === 'web')).toMatchObject({ running: 3, instances: 3 });
+  });
+});
+
+describe('an image of a registry that asks for a password', () => {
+  const image = `${ringEnv('KF_CLUSTER_PRIVATE_REGISTRY')}/kf/sample:1`;
+  const push = (password: string, ...flags: string[]) =>
+    kf.run(['push', 'private-app', '-o', image, '-m', '64M', ...flags], { env: { CF_DOCKER_PASSWORD: password } });
+  afterAll(() => kf.run(['delete', 'private-app', '-r', '-f']));
+
+  test('is not read without a user or with a wrong password, and the push says how to give them', async () => {
+    const without = await push('');
+    expect(without.code).toBe(1);
+    expect(without.stderr).toContain('If the registry asks for a user, push with --docker-username USER and set CF_DOCKER_PASSWORD.');
+    const wrong = await push('wrong-password', '--docker-username', privateRegistryUser.name);
+    expect(wrong.code).toBe(1);
+    expect(wrong.stderr).toContain('Check the user (--docker-username) and the password (CF_DOCKER_PASSWORD).');
+    expect(wrong.stdout + wrong.stderr).not.toContain('wrong-password');
+  });
+
+  test('is read and run with the user and the password, which is in a Secret that goes with the app', async () => {
+    const ran = await push(privateRegistryUser.password, '--docker-username', privateRegistryUser.name, '-v');
+    expect([ran.code, ran.stderr.slice(0, 500)]).toEqual([0, expect.any(String)]);
+    expect(ran.stdout + ran.stderr).not.toContain(privateRegistryUser.password);
+    expect((await get('private-app.apps.localhost')).status).toBe(200);
+    const guid = (await kf.ok('app', 'private-app', '--guid')).stdout.trim();
+    const space = ringEnv('KF_TEST_SPACE_GUID');
+    const selector = `korifi.cloudfoundry.org/app-guid=${guid}`;
+    const { items } = await kubectlJson<{ items: { spec: { imagePullSecrets: { name: string }[] } }[] }>(
+      ...['get', 'pods', '-n', space, '-l', selector],
+    );
+    expect(items[0]?.spec.imagePullSecrets).toEqual([{ name: `${guid}-image-pull` }]);
+    await kf.ok('delete', 'private-app', '-r', '-f');
+    await until('no Secret', async () => !(await kubectl('get', 'secrets', '-n', space, '-o', 'name')).includes(`${guid}-image-pull`));
   });
 });
 

@@ -56,7 +56,7 @@ images:
   traefik: ${registry}/kf/traefik:3.6
   builder: ${registry}/kf/builder:1
   run: ${registry}/kf/run:1
-insecureRegistries: ['${registry}']
+insecureRegistries: ['${registry}'${env['KF_CLUSTER_PRIVATE_REGISTRY'] === undefined ? '' : `, '${env['KF_CLUSTER_PRIVATE_REGISTRY']}'`}]
 gatewayExposure: hostport
 gatewayPort: ${env['KF_CLUSTER_HTTP_PORT'] ?? '80'}
 httpsPort: ${env['KF_CLUSTER_HTTPS_PORT'] ?? '443'}

@@ -6,6 +6,7 @@ export const apiServiceAddress = '10.96.0.1';
 export const dnsServiceAddress = '10.96.0.10';
 export const apiPort = 6443;
 export const registryPort = 5000;
+export const privateRegistryPort = 5001;
 export const npmMirrorPort = 4873;
 export const bridge = 'kf0';
 
@@ -26,6 +27,9 @@ export function nodePlace(index: number): NodePlace {
 export const firstNode = nodePlace(0);
 /** The registry in the names of images that are in the replacement of a public registry. */
 export const nodeRegistry = `${firstNode.address}:${String(registryPort)}`;
+/** The same images, for this user only. */
+export const privateRegistry = `${firstNode.address}:${String(privateRegistryPort)}`;
+export const privateRegistryUser = { name: 'kf-user', password: 's3cret-of-tests' };
 
 /** The two ends of the veth pair between the host and cluster number `n` (1 to 254). */
 export function hostLink(n: number): { device: string; hostAddress: string; clusterAddress: string } {

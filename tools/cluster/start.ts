@@ -17,7 +17,7 @@ import { makePki } from './pki.ts';
 import type { ProcessMark } from './process.ts';
 import { clusterPaths, writeState } from './state.ts';
 import type { ClusterState } from './state.ts';
-import { containerd, kubelet, kubeProxy, networkPolicies, publicRegistry, writeWorkerConfig } from './worker.ts';
+import { containerd, kubelet, kubeProxy, networkPolicies, registries, writeWorkerConfig } from './worker.ts';
 
 const apiTimeoutMs = 60_000;
 const readyTimeoutMs = 180_000;
@@ -77,7 +77,7 @@ async function startControlPlane(start: Start): Promise<void> {
 async function startNode(start: Start, api: Promise<void>): Promise<void> {
   const { init, parts, images } = start;
   const { data } = clusterPaths(start.state.name);
-  await Promise.all([containerd(parts), publicRegistry(parts), npmMirror()].map((program) => run(start, program)));
+  await Promise.all([containerd(parts), ...registries(parts), npmMirror()].map((program) => run(start, program)));
   await waitForContainerd(init, parts, apiTimeoutMs);
   // The images that the node itself needs are loaded first; the node can become ready while the others follow.
   const first = new Set(addonImages(parts, images).map((image) => image.archive));

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-import { hostLink, nodeRegistry, registryPort } from './addresses.ts';
+import { hostLink, nodeRegistry, privateRegistry, registryPort } from './addresses.ts';
 import { expectedObjects, notReady } from './addons.ts';
 import { ApiClient } from './api.ts';
 import { processesInNamespaces } from './namespaces.ts';
@@ -22,6 +22,7 @@ export function clusterEnvironment(state: ClusterState): Record<string, string> 
     KF_CLUSTER_ADDRESS: clusterAddress,
     KF_CLUSTER_REGISTRY: `${clusterAddress}:${String(registryPort)}`,
     KF_CLUSTER_NODE_REGISTRY: nodeRegistry,
+    KF_CLUSTER_PRIVATE_REGISTRY: privateRegistry,
     KF_CLUSTER_NPM_REGISTRY: npmMirrorUrl,
     KF_CLUSTER_CRANE: partPath(state.parts, 'crane'),
   });

@@ -4,7 +4,17 @@ import { dirname, join } from 'node:path';
 
 import { stringify } from 'yaml';
 
-import { bridge, dnsServiceAddress, nodeRegistry, podRangeOfCluster, registryPort, serviceRange } from './addresses.ts';
+import {
+  bridge,
+  dnsServiceAddress,
+  nodeRegistry,
+  podRangeOfCluster,
+  privateRegistry,
+  privateRegistryPort,
+  privateRegistryUser,
+  registryPort,
+  serviceRange,
+} from './addresses.ts';
 import type { NodePlace } from './addresses.ts';
 import { cgroupName } from './cgroups.ts';
 import type { NodeProgram } from './namespaces.ts';
@@ -23,13 +33,15 @@ export function writeWorkerConfig(paths: ClusterPaths, clusterName: string, node
     writeFileSync(join(paths.config, file), content);
   };
   write('containerd.toml', containerdConfig());
-  write(`certs.d/${nodeRegistry}/hosts.toml`, `server = "http://${nodeRegistry}"\n`);
+  for (const registry of [nodeRegistry, privateRegistry]) write(`certs.d/${registry}/hosts.toml`, `server = "http://${registry}"\n`);
   write('cni/10-kf.conflist', JSON.stringify(cniConfig(node), undefined, 2));
   // The cluster has no connection to the outside, so there is no other name server to ask.
   write('resolv.conf', '');
   write('kubelet.yaml', stringify(kubeletConfig(clusterName)));
   write('kube-proxy.yaml', stringify(proxyConfig(node)));
-  write('registry.yaml', stringify(registryConfig()));
+  write('registry.yaml', stringify(registryConfig(registryPort)));
+  write('private-registry.yaml', stringify(privateRegistryConfig()));
+  write('htpasswd', `${privateRegistryUser.name}:${privatePasswordHash}\n`);
 }
 
 function containerdConfig(): string {
@@ -118,13 +130,21 @@ function proxyConfig(node: NodePlace): object {
   };
 }
 
-function registryConfig(): object {
+function registryConfig(port: number): object {
   return {
     version: 0.1,
     log: { level: 'warn' },
     storage: { filesystem: { rootdirectory: '/var/lib/registry' }, delete: { enabled: true } },
-    http: { addr: `:${String(registryPort)}` },
+    http: { addr: `:${String(port)}` },
   };
+}
+
+/** bcrypt of the user's password. */
+const privatePasswordHash = '$2y$05$kfkfkfkfkfkfkfkfkfkfkOLXQG0faA96bfjm8gg3KunlghXHOxuX6';
+
+function privateRegistryConfig(): object {
+  const storage = { filesystem: { rootdirectory: '/var/lib/registry' }, maintenance: { readonly: { enabled: true } } };
+  return { ...registryConfig(privateRegistryPort), storage, auth: { htpasswd: { realm: 'kf', path: `${config}/htpasswd` } } };
 }
 
 /** containerd, with its shim and runc in the PATH. */
@@ -156,11 +176,15 @@ export function networkPolicies(parts: PartPaths, node: NodePlace): NodeProgram 
   return { name: 'netpol', command: [partPath(parts, 'netpol'), ...flags] };
 }
 
-/** The replacement of a public registry: anonymous, plain HTTP. */
-export function publicRegistry(parts: PartPaths): NodeProgram {
+/** The replacement of a public registry, anonymous, and of a private one. Both have plain HTTP and the same images. */
+export function registries(parts: PartPaths): NodeProgram[] {
+  return ['registry', 'private-registry'].map((name) => registryProgram(parts, name));
+}
+
+function registryProgram(parts: PartPaths, name: string): NodeProgram {
   return {
-    name: 'registry',
-    command: [partPath(parts, 'registry'), 'serve', `${config}/registry.yaml`],
+    name,
+    command: [partPath(parts, 'registry'), 'serve', `${config}/${name}.yaml`],
     // Otherwise it would look for a trace collector on localhost and log that there is none.
     env: { OTEL_TRACES_EXPORTER: 'none', OTEL_METRICS_EXPORTER: 'none', OTEL_LOGS_EXPORTER: 'none' },
   };

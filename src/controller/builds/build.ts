@@ -174,10 +174,11 @@ async function createWorkload(
 async function stageImage(context: Context, build: Stored<CFBuild>, source: Stored<CFPackage>): Promise<undefined> {
   const image = source.spec.source?.registry.image ?? '';
   const pullSecrets = source.spec.source?.registry.imagePullSecrets ?? [];
-  const dockerConfigs = await Promise.all(pullSecrets.map(({ name }) => dockerConfig(context, build.metadata.namespace, name)));
+  const texts = pullSecrets.map(({ name }) => dockerConfig(context, build.metadata.namespace, name));
+  const dockerConfigs = (await Promise.all(texts)).flat();
   const outcome = context.outside(`image ${build.metadata.uid} ${image}`, imageReadTimeoutMs, (signal) =>
     readImage(image, {
-      dockerConfigs: dockerConfigs.flat(),
+      dockerConfigs,
       insecureRegistries: insecureRegistries(context.info()),
       architecture: architectureOf(context),
       signal,
@@ -192,7 +193,7 @@ async function stageImage(context: Context, build: Stored<CFBuild>, source: Stor
   }
   const registry = source.spec.source?.registry ?? { image };
   if (outcome.ok) return succeedWithImage(context, build, registry, outcome.value);
-  const failure = classifyReadError(image, outcome.error);
+  const failure = classifyReadError(image, outcome.error, dockerConfigs.length > 0);
   if (failure.kind === 'refused') return fail(context, build, reasons.stagingFailed, failure.message);
   const note = `The image '${image}' was not looked at: ${failure.message}`;
   const statements = ended('True', reasons.buildSucceeded, note);

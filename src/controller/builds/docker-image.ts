@@ -127,13 +127,20 @@ export interface ReadFailure {
   message: string;
 }
 
+/** How to give a credential, or another one. */
+function adviceOn({ answer }: RegistryError, hasCredential: boolean): string {
+  if (answer.status !== 401 && answer.status !== 403) return '';
+  if (hasCredential) return ' Check the user (--docker-username) and the password (CF_DOCKER_PASSWORD).';
+  return ' If the registry asks for a user, push with --docker-username USER and set CF_DOCKER_PASSWORD.';
+}
+
 /** A failure is `refused` when it shall end the build. It is `unreachable` without a final answer: the kubelet may reach a registry that the controller cannot. */
-export function classifyReadError(image: string, error: unknown): ReadFailure {
+export function classifyReadError(image: string, error: unknown, hasCredential = false): ReadFailure {
   const message = messageOf(error).replace(/\s+/g, ' ').replace(/ \./g, '.').trim();
   if (error instanceof RegistryError)
     return error.temporary()
       ? { kind: 'unreachable', message }
-      : { kind: 'refused', message: `The image '${image}' cannot be read: ${message}` };
+      : { kind: 'refused', message: `The image '${image}' cannot be read: ${message}${adviceOn(error, hasCredential)}` };
   // kf's own judgement of an answer: no such image, no image for this architecture, an invalid document.
   const isJudged = error instanceof KfError && error.cause === undefined && ['not-found', 'usage', 'upload'].includes(error.code);
   return { kind: isJudged ? 'refused' : 'unreachable', message };

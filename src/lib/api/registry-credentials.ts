@@ -40,6 +40,32 @@ export function registryPassword(key: Buffer, user: string): string {
   return createHmac('sha256', key).update(user).digest('base64url');
 }
 
+/** The same document with one more registry, or with a new credential of it. @param text what is there, which may be anything */
+export function withRegistry(text: string, host: string, user: string, password: string): string {
+  const { auths } = JSON.parse(dockerConfigJson(host, user, password)) as DockerConfig;
+  return JSON.stringify({ auths: { ...authsIn(text), ...auths } });
+}
+
+/** The name of the user for a registry. */
+export function userIn(text: string, host: string): string | undefined {
+  const username: unknown = (authsIn(text)[host] as { username?: unknown } | null | undefined)?.username;
+  return typeof username === 'string' ? username : undefined;
+}
+
+interface DockerConfig {
+  auths: Record<string, unknown>;
+}
+
+/** A developer may have written the text. */
+function authsIn(text: string): DockerConfig['auths'] {
+  try {
+    const { auths } = JSON.parse(text) as Partial<DockerConfig>;
+    return typeof auths === 'object' ? auths : {};
+  } catch {
+    return {};
+  }
+}
+
 /** The `auths` document for a kubelet, the CNB lifecycle and docker. */
 export function dockerConfigJson(host: string, user: string, password: string): string {
   const auth = Buffer.from(`${user}:${password}`).toString('base64');

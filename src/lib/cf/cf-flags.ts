@@ -65,7 +65,6 @@ export const cfFlags: Readonly<Record<string, Readonly<Record<string, string | E
   buildpacks: { labels: ofBuilder },
   push: {
     ...rollout,
-    'docker-username': 'an image that the nodes may pull without a user',
     droplet: 'kf push APP --docker-image IMAGE, or the source of that droplet',
     lifecycle: 'source is built with Cloud Native Buildpacks, --docker-image is run as it is',
     'log-rate-limit': noLogRate,

@@ -23,6 +23,7 @@ const repeated: readonly Repeated[] = [
   { spellings: ['--var'], given: ({ vars }) => vars?.map(withoutValue) },
   { spellings: ['-p', '--path'], given: ({ path }) => path },
   { spellings: ['--docker-image', '-o'], given: ({ dockerImage }) => dockerImage },
+  { spellings: ['--docker-username'], given: ({ dockerUsername }) => dockerUsername },
   { spellings: ['-b', '--buildpack'], given: ({ buildpacks }) => buildpacks },
   { spellings: ['-s', '--stack'], given: ({ stack }) => stack },
   { spellings: ['-c', '--start-command'], given: ({ command }) => command },

@@ -14,15 +14,13 @@ export interface NotYet {
 /** Features that kf does not have. Others it always has: every binding works like `service-binding-k8s`. */
 const missingFeatures = ['ssh', 'revisions', 'file-based-vcap-services'];
 
-type Known = Pick<AppPlan, 'docker' | 'services' | 'routes' | 'features'>;
+type Known = Pick<AppPlan, 'services' | 'routes' | 'features'>;
 
 /** @param at position of a key of the app */
 export function notYetOf(app: Known, hasCnbCredentials: boolean, at: (key: string) => Position): NotYet[] {
   const found: NotYet[] = [];
   const refuse = (key: string, text: string) => found.push({ at: at(key), text, refused: true });
   const leaveOut = (key: string, text: string) => found.push({ at: at(key), text: `${text} It was ignored.`, refused: false });
-  if (app.docker?.username !== undefined)
-    refuse('docker', 'kf does not support a user for the registry yet. For now, use an image that the nodes can pull without one.');
   for (const { name, parameters } of app.services)
     if (parameters !== undefined)
       refuse('services', `Service '${name}' cannot take parameters: they are for service brokers, which kf does not support yet.`);

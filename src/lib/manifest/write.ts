@@ -13,8 +13,7 @@ export interface WrittenApp {
   /** Names of the bound instances; the binding's own name where it has one. */
   services: readonly { name: string; bindingName?: string }[];
   routes: readonly { address: string; protocol: string }[];
-  /** The image as the user pushed it. */
-  image?: string | undefined;
+  docker?: { image: string; username?: string };
 }
 
 const byText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
@@ -80,14 +79,14 @@ function ownMetadata(values: Readonly<Record<string, string>> = {}): Record<stri
 }
 
 /** The YAML text of a manifest with one app. */
-export function manifestText({ app, processes, env, services, routes, image }: WrittenApp): string {
+export function manifestText({ app, processes, env, services, routes, docker }: WrittenApp): string {
   const { type, data } = app.spec.lifecycle;
   const entry = {
     name: app.spec.displayName,
     ...defined({
       env: unlessEmpty(env),
       lifecycle: type,
-      docker: type === 'docker' && image !== undefined ? { image } : undefined,
+      docker: type === 'docker' ? docker : undefined,
       buildpacks: type === 'docker' || (data.buildpacks ?? []).length === 0 ? undefined : data.buildpacks,
       stack: nonEmpty(data.stack),
       services: unlessEmpty(

@@ -25,7 +25,7 @@ export const surface: Readonly<Record<string, CallFacts>> = {
   "apps": ["no-stats labels=",0],
   "app": ["guid",1],
   "create-app": ["app-type= b,buildpack=",1,{"--app-type=cnb":["differs","kf builds all source with Cloud Native Buildpacks"]}],
-  "push": ["b,buildpack= c,start-command= f,manifest= no-manifest var= vars-file= p,path= redact-env o,docker-image= s,stack= i,instances= m,memory= k,disk= t,app-start-timeout= u,health-check-type= endpoint= no-route random-route no-start no-wait strategy= force docker-username= droplet= instance-steps= lifecycle= l,log-rate-limit= max-in-flight= task",1,{"--buildpack":["differs","the names are those of the builder's Cloud Native Buildpacks; a URL is refused"],"--stack":["differs","the stacks are those of the builder; one of Cloud Foundry (cflinuxfs4) causes a warning"],"--strategy=canary":["refused","--strategy rolling"]}],
+  "push": ["b,buildpack= c,start-command= f,manifest= no-manifest var= vars-file= p,path= redact-env o,docker-image= docker-username= s,stack= i,instances= m,memory= k,disk= t,app-start-timeout= u,health-check-type= endpoint= no-route random-route no-start no-wait strategy= force droplet= instance-steps= lifecycle= l,log-rate-limit= max-in-flight= task",1,{"--buildpack":["differs","the names are those of the builder's Cloud Native Buildpacks; a URL is refused"],"--stack":["differs","the stacks are those of the builder; one of Cloud Foundry (cflinuxfs4) causes a warning"],"--strategy=canary":["refused","--strategy rolling"]}],
   "scale": ["i,instances= k,disk= m,memory= process= f,force l=",1],
   "delete": ["f,force r,routes",1],
   "rename": ["",2],

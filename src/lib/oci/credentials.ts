@@ -84,6 +84,9 @@ function entryFor<T>(entries: Record<string, T> | undefined, registry: string): 
   return undefined;
 }
 
+/** The key of a registry in docker's configuration. @param registry as in {@link canonicalRegistry} */
+export const configKeyOf = (registry: string): string => (registry === DOCKER_HUB ? DOCKER_HUB_KEY : registry);
+
 /** Keys are hosts or URLs (`https://index.docker.io/v1/`). */
 function hostOfKey(key: string): string {
   const host = key.replace(/^https?:\/\//, '').split('/', 1)[0];
@@ -115,7 +118,7 @@ function askHelper(name: string, registry: string, timeoutMs: number): Promise<R
   const program = `docker-credential-${name}`;
   if (!/^[\w.-]+$/.test(name))
     throw new KfError('usage', `The docker configuration names a credential helper '${name}' that is not a program name.`);
-  const server = registry === DOCKER_HUB ? DOCKER_HUB_KEY : registry;
+  const server = configKeyOf(registry);
   return new Promise((resolve, reject) => {
     const child = execFile(program, ['get'], { timeout: timeoutMs, killSignal: 'SIGKILL', encoding: 'utf8' }, (error, stdout, stderr) => {
       if (!error) return settle(() => credentialFromHelper(program, stdout), resolve, reject);

@@ -42,6 +42,17 @@ describe('an image that could not be read', () => {
     [new Error('The operation was aborted due to timeout'), 'unreachable'],
   ])('%s is %s', (error, kind) => expect(classifyReadError('x', error).kind).toBe(kind));
 
+  test.each([
+    [401, true, ' Check the user (--docker-username) and the password (CF_DOCKER_PASSWORD).'],
+    [403, true, ' Check the user (--docker-username) and the password (CF_DOCKER_PASSWORD).'],
+    [401, false, ' If the registry asks for a user, push with --docker-username USER and set CF_DOCKER_PASSWORD.'],
+    [404, true, ''],
+  ])('with status %i, and with a credential: %s, the message ends with %j', (status, hasCredential, advice) => {
+    const error = answer(status);
+    const message = `The image 'x' cannot be read: ${error.message}${advice}`;
+    expect(classifyReadError('x', error, hasCredential)).toEqual({ kind: 'refused', message });
+  });
+
   test('is reported in one line', () => {
     const error = new KfError('upload', 'The registry cannot be reached: write EPROTO wrong version number:\n  file.c:77:\n.', {
       cause: new Error('x'),

@@ -197,7 +197,6 @@ describe('settings that kf does not support yet', () => {
   const one = (entry: string) => `applications:\n- name: a\n  ${entry}`;
 
   test.each<[string, string]>([
-    ['docker: {image: b, username: c}', '../deploy/manifest.yml:3:11: kf does not support a user for the registry yet'],
     ['services: [{name: b, parameters: {c: d}}]', "../deploy/manifest.yml:3:13: Service 'b' cannot take parameters"],
   ])('%s is refused with its position, because the app would not work without it', (entry, message) => {
     expect(() => plan({}, one(entry))).toThrow(message);

@@ -9,6 +9,7 @@ import { defined } from '../../defined.ts';
 import { KfError, messageOf } from '../../errors.ts';
 import { manifestText } from '../../manifest/write.ts';
 import type { SpaceSession } from '../../session/session.ts';
+import { imageUser } from '../builds/image-credentials.ts';
 import { isLive } from '../routes/holders.ts';
 import { toldBindings } from '../services/user-provided.ts';
 import { readDroplet } from './details.ts';
@@ -26,16 +27,24 @@ async function boundServices(session: SpaceSession, app: Stored<CFApp>): Promise
   });
 }
 
+/** The image as the user pushed it, with the user of its registry. */
+async function imageOf(session: SpaceSession, app: Stored<CFApp>): Promise<{ image: string; username?: string } | undefined> {
+  const { build, image } = await readDroplet(session, app, {});
+  if (image === undefined) return undefined;
+  const [secret] = build?.status?.droplet?.registry.imagePullSecrets ?? [];
+  return { image, ...defined({ username: secret && (await imageUser(session, secret.name, image)) }) };
+}
+
 /** The manifest of the app, as text. @throws KfError `forbidden` for a user who may not see the environment */
 export async function appManifest(session: SpaceSession, app: Stored<CFApp>): Promise<string> {
   const { cluster, space, signal } = session;
   const options = { ns: space.guid, signal };
-  const [processes, routes, env, services, { image }] = await Promise.all([
+  const [processes, routes, env, services, docker] = await Promise.all([
     cluster.list(kinds.process, { ...options, labelSelector: `${labels.appGuid}=${app.metadata.name}` }),
     cluster.list(kinds.route, options),
     readVariables(session, app),
     boundServices(session, app),
-    readDroplet(session, app, {}),
+    imageOf(session, app),
   ]);
   const own = routesOf(app, routes.items).filter(isLive);
   return manifestText({
@@ -46,7 +55,7 @@ export async function appManifest(session: SpaceSession, app: Stored<CFApp>): Pr
     routes: own.flatMap(({ status, spec }) =>
       status?.uri === undefined ? [] : [{ address: status.uri, protocol: spec.protocol === 'tcp' ? 'tcp' : 'http1' }],
     ),
-    image,
+    ...defined({ docker }),
   });
 }
 

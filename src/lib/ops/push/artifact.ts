@@ -52,6 +52,8 @@ export interface ArtifactInput {
   force: boolean;
   /** False: make the package only. */
   stage: boolean;
+  /** The password of the user that the plan names for the image's registry. */
+  imagePassword?: string | undefined;
   /** The registry for a new app's source, already tested. */
   registry?: RegistryClient;
 }
@@ -137,11 +139,13 @@ export function dropletImage(build: Stored<CFBuild> | undefined): string | undef
 }
 
 /** Makes only the package of the image. One that is still unbuilt can be reused; one that was built cannot, because the tag may have moved since. */
-async function imagePackage(input: ArtifactInput, create: () => Promise<Stored<CFPackage>>): Promise<Artifact> {
-  const { session, plan, facts, follower, force } = input;
+async function imagePackage(input: ArtifactInput, wanted: CFPackage, create: () => Promise<Stored<CFPackage>>): Promise<Artifact> {
+  const { session, facts, follower, force } = input;
   const packages = facts.isNew ? [] : await readPackages(session, follower.app);
   const waiting = isUnstaged(follower.app) && !force ? packageToBuild(follower.app, packages) : undefined;
-  if (waiting !== undefined && waiting.spec.source?.registry.image === plan.docker?.image)
+  const { image } = wanted.spec.source?.registry ?? {};
+  const isSame = waiting?.spec.source?.registry.image === image && secretsOf(waiting?.spec.source) === secretsOf(wanted.spec.source);
+  if (waiting !== undefined && isSame)
     return { source: nameOf(waiting), packages, wasBuilt: false, layerBytesSent: 0, bindings: facts.bindings };
   const created = await create();
   return {
@@ -153,21 +157,37 @@ async function imagePackage(input: ArtifactInput, create: () => Promise<Stored<C
   };
 }
 
+/** The Secret with which the image can be read, if it needs one. */
+async function pullSecretsOf({ session, plan, follower, imagePassword = '' }: ArtifactInput): Promise<string[]> {
+  const { image, username } = plan.docker ?? {};
+  if (image === undefined || username === undefined) return [];
+  const { keepImageCredential } = await import('../builds/image-credentials.ts');
+  return [await keepImageCredential(session, follower.app, { image, username, password: imagePassword }, await authorIn(session))];
+}
+
+/** What a pod needs to know of a droplet that is an image. */
+const runsSame = (one: Stored<CFBuild>, other: Stored<CFBuild>): boolean =>
+  dropletImage(one) === dropletImage(other) && secretsOf(one.status?.droplet) === secretsOf(other.status?.droplet);
+
+const secretsOf = (source: { registry: { imagePullSecrets?: { name: string }[] } } | undefined): string =>
+  (source?.registry.imagePullSecrets ?? []).map(({ name }) => name).join();
+
 /** A tag may have moved, so the controller resolves it again. If it has not moved, the present droplet stays. */
 async function fromImage(input: ArtifactInput): Promise<Artifact> {
   const { session, info, plan, facts, follower, pushId } = input;
   const { cluster, signal } = session;
   const guid = randomUUID();
   const image = plan.docker?.image ?? '';
-  const wanted = buildPackage({ guid, app: follower.app, type: 'docker', image, pushId }, await authorIn(session));
+  const pullSecrets = await pullSecretsOf(input);
+  const wanted = buildPackage({ guid, app: follower.app, type: 'docker', image, pullSecrets, pushId }, await authorIn(session));
   const create = (): Promise<Stored<CFPackage>> => cluster.create(kinds.package, wanted, { signal });
-  if (!input.stage) return imagePackage(input, create);
+  if (!input.stage) return imagePackage(input, wanted, create);
   session.report({ type: 'resolving-image', image });
   const request = buildRequest(input, guid);
   const [, started] = await Promise.all([create(), createBuild(session, info, request)]);
   const build = await waitForBuild(session, plan.name, started, request);
   const current = facts.builds.find((candidate) => nameOf(candidate) === follower.app.spec.currentDropletRef?.name);
-  if (current === undefined || input.force || dropletImage(current) !== dropletImage(build))
+  if (current === undefined || input.force || !runsSame(current, build))
     return { source: guid, packages: [], build, wasBuilt: true, layerBytesSent: 0, bindings: facts.bindings };
   const ns = session.space.guid;
   await Promise.all([

@@ -39,6 +39,8 @@ export interface PushedApp {
 export interface PushOptions {
   /** Build and roll even if nothing differs. */
   force: boolean;
+  /** The password of the users that the plan names for registries of images. */
+  imagePassword?: string | undefined;
 }
 
 /** The single patch that switches the app to the new state: droplet, desired state, deploy id. It also removes the lock. */
@@ -192,7 +194,8 @@ export async function pushApp(prepared: PreparedPush, options: PushOptions): Pro
     // The snapshot includes what another push wrote in the meantime: its settings must not be mixed with this push's source.
     const { facts, routes } = asFound ? checked : await readAgain(session, checked, follower.app);
     const { services } = checked;
-    const input = { session, info, plan, facts, services, follower, pushId, force: options.force, stage: push.start || push.task };
+    const { force, imagePassword } = options;
+    const input = { session, info, plan, facts, services, follower, pushId, force, imagePassword, stage: push.start || push.task };
     const artifact = await makeArtifact(registry === undefined ? input : { ...input, registry });
     const { build } = artifact;
     const result = {

@@ -1,0 +1,135 @@
+// Images of registries that ask for a user and a password.
+
+import { readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { secretType } from '../../../src/lib/api/core.ts';
+import { bundleForTests } from '../../support/cli.ts';
+import { nameOf, ns, PushScene } from '../../support/push-scene.ts';
+
+const bundle = bundleForTests();
+let scene: PushScene;
+
+beforeEach(async () => void (scene = await PushScene.start(bundle.program)));
+afterEach(() => scene.stop());
+afterAll(() => bundle.remove());
+
+const image = 'registry.example.com/shop:1';
+const user = ['--docker-username', 'bob'];
+const env = { CF_DOCKER_PASSWORD: 's3cret' };
+const secretName = (): string => `${nameOf(scene.app())}-image-pull`;
+const secret = () => scene.cluster.memory.peek(secretType, ns, secretName());
+const auths = (): unknown =>
+  (JSON.parse(Buffer.from(secret()?.data?.['.dockerconfigjson'] ?? '', 'base64').toString()) as { auths: unknown }).auths;
+const credential = (username: string, password: string) => ({
+  username,
+  password,
+  auth: Buffer.from(`${username}:${password}`).toString('base64'),
+});
+
+/** The controller takes over the package's pull secrets. The app may not exist yet. */
+function stageImages(): void {
+  scene.droplet = {
+    get registry() {
+      return { image: 'registry.example.com/shop@sha256:1', imagePullSecrets: [{ name: secretName() }] };
+    },
+  };
+}
+
+describe('push --docker-username', () => {
+  it('keeps user and password in a Secret of the app, which the package names, and prints the password nowhere', async () => {
+    const run = await scene.cli.run(['push', 'shop', '-o', image, ...user, '-v'], { env });
+    expect(run.code, run.stderr).toBe(0);
+    expect(secret()).toMatchObject({
+      type: 'kubernetes.io/dockerconfigjson',
+      metadata: {
+        labels: { 'korifi.cloudfoundry.org/app-guid': nameOf(scene.app()) },
+        ownerReferences: [{ kind: 'CFApp', uid: scene.app().metadata.uid }],
+      },
+    });
+    expect(auths()).toEqual({ 'registry.example.com': credential('bob', 's3cret') });
+    expect(scene.packages()[0]?.spec.source?.registry).toEqual({ image, imagePullSecrets: [{ name: secretName() }] });
+    for (const hidden of ['s3cret', Buffer.from('bob:s3cret').toString('base64')]) expect(run.stdout + run.stderr).not.toContain(hidden);
+  });
+
+  it('is unchanged with the same image, also with a new password, which replaces the old one beside other registries', async () => {
+    await scene.ok('push', 'shop', '-o', image);
+    stageImages();
+    await scene.cli.run(['push', 'shop', '-o', image, ...user], { env });
+    const droplet = scene.app().spec.currentDropletRef?.name;
+    const again = await scene.cli.run(['push', 'shop', '-o', image, ...user], { env: { CF_DOCKER_PASSWORD: 'new' } });
+    expect(again.stdout).toContain('App shop is unchanged');
+    expect([scene.app().spec.currentDropletRef?.name, scene.packages().length]).toEqual([droplet, 2]);
+    await scene.cli.run(['push', 'shop', '-o', 'team/shop:2', '--docker-username', 'eve'], { env });
+    expect(auths()).toEqual({
+      'registry.example.com': credential('bob', 'new'),
+      'https://index.docker.io/v1/': credential('eve', 's3cret'),
+    });
+  });
+
+  it('of an image that was pushed without a user makes a new droplet', async () => {
+    scene.droplet = { registry: { image: 'registry.example.com/shop@sha256:1' } };
+    await scene.ok('push', 'shop', '-o', image);
+    stageImages();
+    const run = await scene.cli.run(['push', 'shop', '-o', image, ...user], { env });
+    expect(run.stdout).not.toContain('unchanged');
+    expect(scene.packageThatRuns()).toBe(nameOf(scene.packages()[1]));
+  });
+
+  it('with --no-start makes a package, and another one when the user is added', async () => {
+    for (const flags of [[], user, user]) await scene.cli.run(['push', 'shop', '-o', image, '--no-start', ...flags], { env });
+    expect(scene.packages().map(({ spec }) => spec.source?.registry.imagePullSecrets)).toEqual([undefined, [{ name: secretName() }]]);
+  });
+
+  it('is the user of a manifest too, and of the manifest that create-app-manifest writes', async () => {
+    writeFileSync(path.join(scene.cli.home, 'manifest.yml'), `applications:\n- name: shop\n  docker: {image: ${image}, username: alice}\n`);
+    stageImages();
+    const run = await scene.cli.run(['push'], { env });
+    expect(run.code, run.stderr).toBe(0);
+    expect(auths()).toEqual({ 'registry.example.com': credential('alice', 's3cret') });
+    await scene.ok('create-app-manifest', 'shop', '-p', path.join(scene.cli.home, 'written.yml'));
+    const written = readFileSync(path.join(scene.cli.home, 'written.yml'), 'utf8');
+    expect(written).toContain(`  docker:\n      image: ${image}\n      username: alice\n`);
+    expect(written).not.toContain('s3cret');
+  });
+});
+
+describe('without CF_DOCKER_PASSWORD', () => {
+  const asked = 'Environment variable CF_DOCKER_PASSWORD not set.\nDocker password> \n';
+
+  it('takes a line of stdin, and shows it nowhere', async () => {
+    const run = await scene.cli.run(['push', 'shop', '-o', image, ...user], { stdin: 's3cret\n' });
+    expect(run.code, run.stderr).toBe(0);
+    expect(run.stdout.startsWith(asked)).toBe(true);
+    expect(auths()).toEqual({ 'registry.example.com': credential('bob', 's3cret') });
+    expect(run.stdout + run.stderr).not.toContain('s3cret');
+  });
+
+  it('fails with a closed stdin before anything is written, and names the variable', async () => {
+    const run = await scene.cli.run(['push', 'shop', '-o', image, ...user], { stdin: '' });
+    expect(run.code).toBe(1);
+    expect(run.stderr).toContain("'Docker password' is asked for, but there is no terminal to ask on: give it with CF_DOCKER_PASSWORD.");
+    expect(scene.packages()).toEqual([]);
+  });
+
+  it('is not asked for an image without a user', async () => {
+    const run = await scene.cli.run(['push', 'shop', '-o', image, '--docker-username', ''], { stdin: '' });
+    expect(run.code, run.stderr).toBe(0);
+    expect(secret()).toBeUndefined();
+  });
+});
+
+it('--docker-username without an image is refused', async () => {
+  const run = await scene.cli.run(['push', 'shop', ...user], { env });
+  expect([run.code, run.stderr]).toEqual([
+    1,
+    expect.stringContaining("'--docker-image, -o' and '--docker-username' must be used together."),
+  ]);
+});
+
+it('without the right to write Secrets, it says whose right lacks, and no package is made', async () => {
+  const message = 'secrets is forbidden: User "alice" cannot create resource "secrets"';
+  scene.cluster.server.on('POST .*/secrets', (call) => call.fail(403, 'Forbidden', message));
+  const run = await scene.cli.run(['push', 'shop', '-o', image, ...user], { env });
+  expect([run.code, run.stderr, scene.packages()]).toEqual([1, expect.stringContaining('alice'), []]);
+});
