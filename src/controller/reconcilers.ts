@@ -9,8 +9,7 @@ import { servedCertificatesReconciler } from './certificates/served.ts';
 import { claimsReconciler } from './routes/name-sweep.ts';
 import { imagesReconciler } from './registry/image-cleanup.ts';
 import { orgReconciler } from './tenancy/org.ts';
-import { orgSharesReconciler } from './tenancy/limits.ts';
-import { OrgShares } from './tenancy/org-shares.ts';
+import { orgSharesReconciler, spaceShares } from './tenancy/limits.ts';
 import { packageReconciler } from './builds/package.ts';
 import { retentionReconciler } from './builds/retention.ts';
 import { serviceBindingReconciler } from './services/binding.ts';
@@ -28,7 +27,7 @@ export interface BuildSideOptions {
 
 export function buildSideReconcilers(options: BuildSideOptions): Reconciler[] {
   const keys = registryKeys();
-  const shares = new OrgShares(options.now);
+  const shares = spaceShares(options.now);
   return [
     orgReconciler,
     spaceReconciler(keys, shares),

@@ -21,7 +21,7 @@ import { podType, type Pod } from '../lib/api/pod-kind.ts';
 import type { KubeObject, Stored } from '../lib/api/object.ts';
 import { networkPolicyType } from '../lib/api/network-policy.ts';
 import { httpRouteType } from '../lib/api/gateway.ts';
-import { annotations, kinds, labels, limitsName, places } from '../lib/api/group.ts';
+import { annotations, kinds, labels, places } from '../lib/api/group.ts';
 import type { AppWorkload, BuildWorkload, TaskWorkload } from '../lib/api/types.generated.ts';
 import type { Source } from './runtime/informer.ts';
 import { defined } from '../lib/defined.ts';
@@ -98,7 +98,7 @@ export function sources(rootNamespace: string): Source[] {
     source({ type: serviceAccountType, labelSelector: labels.managedBy }),
     source({ type: roleBindingType, trim: trimRoleBinding }),
     source({ type: networkPolicyType, labelSelector: labels.managedBy }),
-    source({ type: resourceQuotaType, fieldSelector: `metadata.name=${limitsName}` }),
+    source({ type: resourceQuotaType, labelSelector: labels.managedBy }),
     source({ type: nodeType, trim: trimNode }),
     source({ type: configMapType, ns: rootNamespace, fieldSelector: `metadata.name=${places.info}` }),
   ];

@@ -1,8 +1,9 @@
 // The limits of an org and a space, as a ResourceQuota: one tenant must not fill the nodes or the controller's memory for all.
 
 import type { ResourceQuota } from '../lib/api/core.ts';
-import { annotations, labels, limitsName } from '../lib/api/group.ts';
+import { annotations, instanceLimitsName, labels, limitsName } from '../lib/api/group.ts';
 import { parseQuantity } from '../lib/api/sizes.ts';
+import { defined } from '../lib/defined.ts';
 
 const group = 'korifi.cloudfoundry.org';
 
@@ -15,7 +16,7 @@ const ofKinds = (counts: Record<string, number>): Limits =>
 /** docs/decisions/0015-sizes-and-counts.md says how they relate to the controller's memory. */
 const defaults = {
   // A manager can make developers of the org's own namespace too, who may write Secrets there. Empty spaces also take memory of the controller.
-  org: { 'count/rolebindings.rbac.authorization.k8s.io': '200', 'count/secrets': '100', ...ofKinds({ cfspaces: 20 }) },
+  org: { 'count/rolebindings.rbac.authorization.k8s.io': '200', 'count/secrets': '100', ...ofKinds({ cfspaces: 20, cfquotas: 20 }) },
   space: {
     // Running and waiting ones: apps, tasks and builds together.
     pods: '64',
@@ -81,18 +82,32 @@ export function totalsOf(space: Limits, named: Limits = {}, withKinds = true): L
   return Object.fromEntries(Object.entries(all).filter(([resource, limit]) => limit !== '' && (withKinds || !resource.endsWith(group))));
 }
 
-/** Records the written limits in an annotation, so that changes by an operator can be recognized. */
-export function buildLimits(ns: string, limits: Limits): ResourceQuota {
+/** One of the ResourceQuotas of a space. */
+export interface LimitsKind {
+  name: string;
+  scopes?: string[];
+}
+
+/** Counts everything in a space. */
+export const wholeLimits: LimitsKind = { name: limitsName };
+/** Counts app instances only: pods of builds and tasks have a time after which they end. */
+export const instanceLimits: LimitsKind = { name: instanceLimitsName, scopes: ['NotTerminating'] };
+
+/**
+ * Records the written limits in an annotation, so that changes by an operator can be recognized.
+ * @param quotas the quotas of org and space that the limits follow from, as JSON; left out: none
+ */
+export function buildLimits(ns: string, limits: Limits, { name, scopes }: LimitsKind = wholeLimits, quotas?: string): ResourceQuota {
   return {
     apiVersion: 'v1',
     kind: 'ResourceQuota',
     metadata: {
-      name: limitsName,
+      name,
       namespace: ns,
       labels: { [labels.managedBy]: 'kf' },
-      annotations: { [annotations.defaultLimits]: JSON.stringify(limits) },
+      annotations: { [annotations.defaultLimits]: JSON.stringify(limits), ...defined({ [annotations.quotas]: quotas }) },
     },
-    spec: { hard: limits },
+    spec: { hard: limits, ...defined({ scopes }) },
   };
 }
 

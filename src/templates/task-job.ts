@@ -20,6 +20,8 @@ export interface TaskInput {
 
 /** How long a finished task's pod, and its log, can be read; as long as a build's. */
 export const finishedTaskTtlSeconds = 6 * 3600;
+/** The longest time that Kubernetes accepts. A pod with a time is one that ends, and the quota of app instances does not count it. */
+const noDeadlineSeconds = 2_147_483_647;
 const taskAccount = 'korifi-task';
 
 /** The environment of a task: the app's variables and services at the time of its start. */
@@ -83,6 +85,7 @@ export function buildTaskJob(workload: Stored<TaskWorkload>): Job {
         metadata: { labels: marks, annotations: defined({ [annotations.taskName]: notes[annotations.taskName] }) },
         spec: {
           restartPolicy: 'Never',
+          activeDeadlineSeconds: noDeadlineSeconds,
           serviceAccountName: taskAccount,
           automountServiceAccountToken: false,
           enableServiceLinks: false,

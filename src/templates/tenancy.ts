@@ -6,7 +6,7 @@ import { annotations, finalizers, kinds, labels } from '../lib/api/group.ts';
 import { roleBindingName } from '../lib/api/names.ts';
 import { apiVersionOf } from '../lib/api/object.ts';
 import type { CfRole, Subject } from '../lib/api/roles.ts';
-import type { CFDomain, CFOrg, CFSpace } from '../lib/api/types.generated.ts';
+import type { CFDomain, CFOrg, CFQuota, CFSpace } from '../lib/api/types.generated.ts';
 import { assemble } from './metadata.ts';
 import type { Authorship } from './metadata.ts';
 
@@ -36,6 +36,17 @@ export function buildSpace({ guid, orgGuid, displayName }: SpaceInput, author: A
     body: { spec: { displayName } },
     author,
   });
+}
+
+export interface QuotaInput {
+  guid: string;
+  /** The root namespace for a quota of orgs, the namespace of an org for one of its spaces. */
+  namespace: string;
+  spec: CFQuota['spec'];
+}
+
+export function buildQuota({ guid, namespace, spec }: QuotaInput, author: Authorship): CFQuota {
+  return assemble(kinds.quota, { metadata: { name: guid, namespace }, body: { spec }, author });
 }
 
 export interface DomainInput {

@@ -65,6 +65,24 @@ const space: Kind = {
   status: statusOf({ 'guid!': string() }),
 };
 
+const limit = (description: string) => int32({ minimum: 0, description: `${description}; missing: no limit` });
+
+const quota: Kind = {
+  kind: 'CFQuota',
+  plural: 'cfquotas',
+  description:
+    'What an org or a space may use: a quota for orgs in the root namespace, a quota for spaces in the namespace of their org. Orgs and spaces name it in annotation kf.cloudfoundry.org/quota.',
+  columns: [displayName, age],
+  spec: object({
+    'displayName!': tenantName,
+    totalMemoryMB: limit('memory of all instances, tasks and builds'),
+    instanceMemoryMB: limit('memory of one instance or task'),
+    appInstances: limit('instances of all apps'),
+    routes: limit('routes'),
+    serviceInstances: limit('service instances'),
+  }),
+};
+
 const deployment = object(
   {
     'id!': string({ description: 'annotation kf.cloudfoundry.org/deploy-id of the CFApp that this speaks of' }),
@@ -254,4 +272,4 @@ const task: Kind = {
   }),
 };
 
-export const workloadKinds: Kind[] = [org, space, app, pkg, build, process, task];
+export const workloadKinds: Kind[] = [org, space, quota, app, pkg, build, process, task];

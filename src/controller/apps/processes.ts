@@ -9,6 +9,7 @@ import { buildProcess } from '../../templates/app.ts';
 import { ownerReference } from '../../templates/metadata.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import { TerminalError } from '../runtime/result.ts';
+import { defaultMemoryMB } from '../tenancy/quotas.ts';
 import { processesByApp } from '../relations.ts';
 
 /** The app's processes that are not being deleted: `web` first, then by type. */
@@ -21,7 +22,8 @@ export function liveProcesses(context: Context, app: Stored<CFApp>): Stored<CFPr
 }
 
 async function create(context: Context, app: Stored<CFApp>, type: string, detectedCommand: string, instances?: number): Promise<void> {
-  const { memoryMB, diskQuotaMB } = context.info().processDefaults;
+  const { diskQuotaMB } = context.info().processDefaults;
+  const memoryMB = defaultMemoryMB(context, app.metadata.namespace);
   const built = buildProcess({ app, type, memoryMB, diskQuotaMB, instances }, { changedBy: '', now: new Date(context.now()) });
   // The controller creates the process, not the user who changed the app, and an admission policy forbids to name another user.
   delete built.metadata.annotations?.[annotations.changedBy];

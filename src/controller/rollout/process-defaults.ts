@@ -5,12 +5,13 @@ import { processDefaults } from '../../lib/api/app.ts';
 import { kinds } from '../../lib/api/group.ts';
 import type { CFProcess } from '../../lib/api/types.generated.ts';
 import type { Context } from '../runtime/reconciler.ts';
+import { defaultMemoryMB } from '../tenancy/quotas.ts';
 
 /** Returns the process with its defaults; patches it only where something was empty. */
 export async function withProcessDefaults(context: Context, process: Stored<CFProcess>): Promise<Stored<CFProcess>> {
   const { memoryMB, diskQuotaMB, healthCheck, processType } = process.spec;
   const patch = {
-    ...(memoryMB === 0 ? { memoryMB: context.info().processDefaults.memoryMB } : {}),
+    ...(memoryMB === 0 ? { memoryMB: defaultMemoryMB(context, process.metadata.namespace) } : {}),
     ...(diskQuotaMB === 0 ? { diskQuotaMB: context.info().processDefaults.diskQuotaMB } : {}),
     ...(healthCheck.type === '' || healthCheck.data.timeoutSeconds === 0
       ? {

@@ -3,7 +3,7 @@
 import type { Stored } from '../../lib/api/object.ts';
 import { processesOf as sortProcesses } from '../../lib/api/app.ts';
 import { findCondition } from '../../lib/api/conditions.ts';
-import { secretType } from '../../lib/api/core.ts';
+import { namespaceType, secretType } from '../../lib/api/core.ts';
 import { conditionTypes, kinds } from '../../lib/api/group.ts';
 import type { CFApp, CFProcess, CFTask, Droplet, TaskWorkload } from '../../lib/api/types.generated.ts';
 import { isAlreadyExists } from '../../lib/kube/errors.ts';
@@ -14,6 +14,7 @@ import { conditionsWith, notReady, readyStatement, writeStatus, type Statement, 
 import { keyOf, splitKey } from '../runtime/store.ts';
 import { ensureOwner } from '../runtime/owner.ts';
 import { appIndexes, processesByApp } from '../relations.ts';
+import { defaultMemoryMB } from '../tenancy/quotas.ts';
 
 const tasksByApp = index<CFTask>(kinds.task, 'app', (task) => [`${task.metadata.namespace}/${task.spec.appRef?.name ?? ''}`]);
 
@@ -36,7 +37,7 @@ export const taskReconciler: Reconciler = {
         .map(keyOf),
     ),
   ],
-  reads: [kinds.build, kinds.process],
+  reads: [kinds.build, kinds.process, namespaceType],
   indexes: [...appIndexes, tasksByApp],
   reconcile: async (key, context) => {
     const { ns, name } = splitKey(key);
@@ -131,7 +132,7 @@ async function begin(context: Context, task: Stored<CFTask>): Promise<Stored<CFT
   return writeStatus(context, kinds.task, task, {
     ...task.status,
     sequenceId: task.status?.sequenceId ?? nextNumber(context, task),
-    memoryMB: firstSize(task.spec.memoryMB, process?.spec.memoryMB) ?? processDefaults.memoryMB,
+    memoryMB: firstSize(task.spec.memoryMB, process?.spec.memoryMB) ?? defaultMemoryMB(context, task.metadata.namespace),
     diskQuotaMB: firstSize(task.spec.diskMB, process?.spec.diskQuotaMB) ?? processDefaults.diskQuotaMB,
     dropletRef: { name: dropletName },
     conditions: conditionsWith(task, initialized),

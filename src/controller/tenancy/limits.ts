@@ -2,18 +2,20 @@
 // has changed it.
 
 import { configMapType, namespaceType, resourceQuotaType, type ResourceQuota } from '../../lib/api/core.ts';
-import { annotations, kinds, limitsName, places } from '../../lib/api/group.ts';
+import { annotations, instanceLimitsName, kinds, limitsName, places } from '../../lib/api/group.ts';
 import type { KubeObject, Stored } from '../../lib/api/object.ts';
 import { parseQuantity } from '../../lib/api/sizes.ts';
-import type { CFSpace } from '../../lib/api/types.generated.ts';
+import { amountsOf, lowest } from '../../lib/api/quotas.ts';
+import type { AppWorkload, BuildWorkload, CFQuota, CFSpace, TaskWorkload } from '../../lib/api/types.generated.ts';
 import { isAlreadyExists } from '../../lib/kube/errors.ts';
-import { buildCounter, buildLimits, limitsOf, totalsOf, type LimitedPlace, type Limits } from '../../templates/limits.ts';
+import { buildCounter, buildLimits, instanceLimits, limitsOf, totalsOf, type LimitedPlace, type Limits } from '../../templates/limits.ts';
 import { isEqual } from '../runtime/merge-patch.ts';
-import { watch, type Context, type Reconciler } from '../runtime/reconciler.ts';
+import { watch, type Context, type Reconciler, type Stores } from '../runtime/reconciler.ts';
 import { WaitingError } from '../runtime/result.ts';
 import { splitKey } from '../runtime/store.ts';
 import { orgKeys, spaceKeys } from './namespaces.ts';
-import { countIndexes, isSame, rewrite, writtenBefore, type OrgLimits, type OrgShares } from './org-shares.ts';
+import { countIndexes, isSame, OrgShares, rewrite, writtenBefore, type OrgLimits } from './org-shares.ts';
+import { orgKeysOfQuota, quotasOf } from './quotas.ts';
 
 /**
  * The cluster looks for new kinds every 30 s. If a quota names a kind that the cluster does not know yet, it refuses objects of that kind. So the
@@ -47,9 +49,50 @@ function namedFor(context: Context, place: LimitedPlace): PlaceLimits {
   return { limits: limitsOf(place, named, left === 0), named, left };
 }
 
-function orgLimits(context: Context): OrgLimits & { left: number } {
+/** The two quotas of each space: of everything, and of app instances. */
+export interface SpaceShares {
+  whole: OrgShares;
+  instances: OrgShares;
+}
+
+/** @param now monotonic clock in milliseconds */
+export function spaceShares(now?: () => number): SpaceShares {
+  return { whole: new OrgShares(now), instances: new OrgShares(now, instanceLimits) };
+}
+
+/** The limits of one of the quotas of an org's spaces: those of the installation, lowered by the quotas of the org and of each space. */
+function limitsIn(context: Context, org: string, name: string, { space, total }: { space: Limits; total: Limits }): OrgLimits {
+  const { root } = context.info();
+  const ofOrg = amountsOf(quotasOf(context.stores, root, org).org?.limits, name);
+  return {
+    space: (object) => {
+      const quotas = quotasOf(context.stores, root, org, object);
+      const isNamed = quotas.org !== undefined || quotas.space !== undefined;
+      const limits = lowest(space, amountsOf(quotas.space?.limits, name));
+      return { limits, quotas: isNamed ? JSON.stringify(quotas) : undefined };
+    },
+    total: lowest(total, ofOrg),
+    exact: new Set(Object.keys(ofOrg)),
+  };
+}
+
+/** Divides the totals of an org among the quotas of its spaces. Returns the spaces whose quotas must be written later. */
+async function divideAll(
+  context: Context,
+  org: string,
+  shares: SpaceShares,
+  newSpace?: string,
+): Promise<{ waiting: Set<string>; left: number }> {
   const { limits, left } = namedFor(context, 'space');
-  return { space: limits, total: totalsOf(limits, context.info().limits?.orgTotal, left === 0), left };
+  const total = totalsOf(limits, context.info().limits?.orgTotal, left === 0);
+  const whole = await shares.whole.divide(context, org, limitsIn(context, org, limitsName, { space: limits, total }), newSpace);
+  const instances = await shares.instances.divide(
+    context,
+    org,
+    limitsIn(context, org, instanceLimitsName, { space: {}, total: {} }),
+    newSpace,
+  );
+  return { waiting: new Set([...whole, ...instances]), left };
 }
 
 const isYoung = (context: Context, ns: string): boolean => ageOf(context, context.stores.of(namespaceType).get(undefined, ns)) < newMs;
@@ -70,7 +113,7 @@ export async function ensureSpaceLimits(
   context: Context,
   org: string,
   { ns, isReady }: { ns: string; isReady: boolean },
-  shares: OrgShares,
+  shares: SpaceShares,
 ): Promise<void> {
   const { limits, named, left } = namedFor(context, 'space');
   const live = await context.cluster.get(resourceQuotaType, ns, limitsName, context.signal);
@@ -79,7 +122,7 @@ export async function ensureSpaceLimits(
     await count(context, ns, { limits, left });
     return;
   }
-  const waiting = await shares.divide(context, org, orgLimits(context), ns);
+  const { waiting } = await divideAll(context, org, shares, ns);
   if (waiting.has(ns) && !isReady)
     throw new WaitingError('SharesMove', 'Other spaces of the org give back a part of what it may hold.', sharesMoveMs);
 }
@@ -95,7 +138,7 @@ async function count(context: Context, ns: string, { limits, left }: Pick<PlaceL
 }
 
 /** Divides an org's total again whenever the use of one of its spaces changes. */
-export function orgSharesReconciler(shares: OrgShares): Reconciler {
+export function orgSharesReconciler(shares: SpaceShares): Reconciler {
   return {
     name: 'org-shares',
     watches: [
@@ -104,15 +147,28 @@ export function orgSharesReconciler(shares: OrgShares): Reconciler {
       watch<ResourceQuota>(resourceQuotaType, (quota, stores) =>
         spaceKeys(quota.metadata.namespace, stores).flatMap((key) => orgKeys(splitKey(key).ns, stores)),
       ),
+      watch<CFQuota>(kinds.quota, orgKeysOfQuota),
+      watch<AppWorkload>(kinds.appWorkload, limitedOrgKeys),
+      watch<BuildWorkload>(kinds.buildWorkload, limitedOrgKeys),
+      watch<TaskWorkload>(kinds.taskWorkload, limitedOrgKeys),
     ],
     indexes: countIndexes,
     reconcile: async (key, context) => {
-      const { left, ...limits } = orgLimits(context);
-      const waiting = await shares.divide(context, splitKey(key).name, limits);
+      const { waiting, left } = await divideAll(context, splitKey(key).name, shares);
       if (waiting.size > 0) return { requeueAfterMs: sharesMoveMs };
       return left === 0 ? undefined : { requeueAfterMs: left };
     },
   };
+}
+
+/** The org of what wants to run, if a quota of the org decides which of its spaces gets how much. */
+function limitedOrgKeys({ metadata }: { metadata: { namespace: string } }, stores: Stores): string[] {
+  return spaceKeys(metadata.namespace, stores)
+    .flatMap((key) => orgKeys(splitKey(key).ns, stores))
+    .filter((key) => {
+      const { ns, name } = splitKey(key);
+      return (stores.of(kinds.org).get(ns, name)?.metadata.annotations?.[annotations.quota] ?? '') !== '';
+    });
 }
 
 const ageOf = (context: Context, object: KubeObject | undefined): number =>

@@ -4,60 +4,16 @@
 import { resourceQuotaType, type ResourceQuota } from '../../lib/api/core.ts';
 import { annotations, kinds, limitsName } from '../../lib/api/group.ts';
 import type { KubeObject, ResourceType, Stored } from '../../lib/api/object.ts';
+import { memoryResource } from '../../lib/api/quotas.ts';
 import { parseQuantity } from '../../lib/api/sizes.ts';
-import { buildLimits, type Limits } from '../../templates/limits.ts';
+import type { CFSpace } from '../../lib/api/types.generated.ts';
+import { isAlreadyExists } from '../../lib/kube/errors.ts';
+import { buildLimits, wholeLimits, type Limits, type LimitsKind } from '../../templates/limits.ts';
 import { index, type Context, type Index } from '../runtime/reconciler.ts';
 import type { Precondition } from '../runtime/fenced.ts';
+import { divide, sum, type Holding } from './division.ts';
+import { byNamespace, demandIn } from './quotas.ts';
 import { QuietSpaces, type Look } from './quiet-spaces.ts';
-
-/** Use and limit of one resource in one space. */
-export interface Holding {
-  used: number;
-  /**
-   * The part of `used` that the quota has not counted yet, because the cluster counts again, with a delay, after a quota is written. For example,
-   * 10 apps exist and the quota has counted 7. Then it admits 3 apps too many.
-   */
-  uncounted: number;
-  /** The limit in its quota. */
-  given: number;
-  /** The limit that the cluster still applies: a lower limit takes effect a moment after it is written. */
-  inForce: number;
-}
-
-export interface Division {
-  /** The limit of each quota, in the order of the holdings. */
-  shares: number[];
-  /** For each: it gets more as soon as other spaces have given back their part. */
-  isShort: boolean[];
-}
-
-const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0);
-
-/**
- * Divides the free part of `total` equally, and keeps one part for a future space. A share with more than half a part left stays as it is, so that
- * not every change writes quotas. Only free amounts are given, so the sum of the limits in force never exceeds the total.
- *
- * @param most limit of one space
- */
-export function divide(total: number, most: number, holdings: readonly Holding[]): Division {
-  const part = Math.floor(Math.max(0, total - sum(holdings.map(({ used }) => used))) / (holdings.length + 1));
-  const fair = holdings.map(({ used }) => Math.min(most, used + part));
-  const wanted = holdings.map(({ used, given }, index) =>
-    part > 0 && given - used < part / 2 ? Math.max(0, (fair[index] ?? 0) - Math.max(used, given)) : 0,
-  );
-  let open = total - sum(holdings.map(({ used, given, inForce, uncounted }) => Math.max(used, given, inForce) + uncounted));
-  const isTight = sum(wanted) > open || sum(holdings.map(({ used, given, uncounted }) => Math.max(used, given) + uncounted)) > total;
-  const isShort: boolean[] = [];
-  const shares = holdings.map(({ used, given, uncounted }, index) => {
-    const more = Math.max(0, Math.min(wanted[index] ?? 0, open));
-    open -= more;
-    isShort.push(more < (wanted[index] ?? 0));
-    if (more > 0) return Math.max(used, given) + more;
-    if (!isTight) return Math.min(most, given);
-    return Math.max(0, Math.min(given, (fair[index] ?? 0) - uncounted));
-  });
-  return { shares, isShort };
-}
 
 /** What the controller last wrote into a quota; undefined for a quota that somebody else made. */
 export function writtenBefore({ metadata }: Stored<ResourceQuota>): Limits | undefined {
@@ -75,13 +31,28 @@ export function isSame(one: Limits, other: Limits): boolean {
   return keys.length === Object.keys(other).length && keys.every((key) => amount(one[key]) === amount(other[key]));
 }
 
-/** Writes `limits` into a quota and removes the controller's earlier limits. */
-export async function rewrite(context: Context, live: Stored<ResourceQuota>, limits: Limits, precondition: Precondition): Promise<void> {
+/**
+ * Writes `limits` into a quota and removes the controller's earlier limits.
+ * @param quotas the quotas of org and space that the limits follow from, as JSON; left out: none
+ */
+export async function rewrite(
+  context: Context,
+  live: Stored<ResourceQuota>,
+  limits: Limits,
+  precondition: Precondition,
+  quotas?: string,
+): Promise<void> {
   const { namespace, name } = live.metadata;
   const gone = Object.fromEntries(Object.keys(live.spec?.hard ?? {}).flatMap((key) => (key in limits ? [] : [[key, null]])));
   const { metadata, spec } = buildLimits(namespace, limits);
-  const patch = { metadata: { ...precondition, annotations: metadata.annotations }, spec: { hard: { ...gone, ...spec?.hard } } };
+  const notes = { ...metadata.annotations, ...notesOf(live, quotas) };
+  const patch = { metadata: { ...precondition, annotations: notes }, spec: { hard: { ...gone, ...spec?.hard } } };
   await context.cluster.mergePatch(resourceQuotaType, namespace, name, patch, { signal: context.signal });
+}
+
+/** The annotation of a quota that names the quotas of org and space; null removes it. Empty when it is right. */
+function notesOf({ metadata }: Stored<ResourceQuota>, quotas: string | undefined): Record<string, string | null> {
+  return metadata.annotations?.[annotations.quotas] === quotas ? {} : { [annotations.quotas]: quotas ?? null };
 }
 
 /** True while only the controller has changed the quota, and existing objects have been counted. */
@@ -92,20 +63,29 @@ function isShared(quota: Stored<ResourceQuota>): boolean {
   );
 }
 
-/** The limits of a space, and of all spaces of its org together. */
+/** The limits of each space, and of all spaces of its org together. */
 export interface OrgLimits {
-  space: Limits;
+  space: (space: Stored<CFSpace>) => SpaceLimits;
   total: Limits;
+  /** The totals that a quota of the org sets. */
+  exact: ReadonlySet<string>;
+}
+
+export interface SpaceLimits {
+  limits: Limits;
+  /** The quotas of org and space that they follow from, as JSON; left out: none. */
+  quotas?: string | undefined;
 }
 
 interface Share {
   ns: string;
   /** Undefined when it does not exist yet. */
   quota: Stored<ResourceQuota> | undefined;
+  most: Limits;
   limits: Limits;
+  quotas: string | undefined;
 }
 
-const byNamespace = 'namespace';
 const counted = Object.values<ResourceType>(kinds);
 
 /** Indexes for counting the objects of a space. */
@@ -123,12 +103,14 @@ function countIn(context: Context, ns: string, resource: string): number {
   return type === undefined ? 0 : context.stores.of(type).by(byNamespace, ns).length;
 }
 
-function holdingOf(context: Context, { ns, quota, limits }: Share, resource: string): Holding {
+function holdingOf(context: Context, { ns, quota, limits }: Share, resource: string, isExact: boolean): Holding {
   const amount = (of: Limits | undefined): number => parseQuantity(of?.[resource]) ?? 0;
   // A resource that the quota did not name was unlimited; its objects are counted once the quota names it.
   const given = quota?.spec?.hard?.[resource] === undefined && quota !== undefined ? amount(limits) : amount(quota?.spec?.hard);
   const [there, known] = [countIn(context, ns, resource), amount(quota?.status?.used)];
-  return { used: Math.max(there, known), uncounted: Math.max(0, there - known), given, inForce: amount(quota?.status?.hard) };
+  const used = Math.max(there, known);
+  const asked = isExact ? Math.max(0, demandIn(context, ns, resource) - used) : 0;
+  return { used, asked, uncounted: Math.max(0, there - known), given, inForce: amount(quota?.status?.hard) };
 }
 
 /** The signature changes when the space's quota or its use of a shared resource changes. */
@@ -142,15 +124,38 @@ function lookAt(context: Context, share: Share, resources: readonly string[]): L
   return { signature: JSON.stringify([spec?.hard, status?.hard, held]), isCounted: held.every(({ used, there }) => used === there) };
 }
 
+const megabyte = 2 ** 20;
+
+/** A quota of cf has whole megabytes. */
+const textOf = (resource: string, amount: number, isExact: boolean): string =>
+  isExact && resource === memoryResource ? `${String(Math.floor(amount / megabyte))}Mi` : String(amount);
+
+/** Sets what each space may have of one resource. Returns the spaces that get more when others have given something back. */
+function shareOut(context: Context, shares: readonly Share[], resource: string, total: number, isExact: boolean): string[] {
+  const most = shares.map((share) => parseQuantity(share.most[resource]) ?? Infinity);
+  const holdings = shares.map((share) => holdingOf(context, share, resource, isExact));
+  const division = divide(total, most, holdings, { isExact });
+  for (const [index, share] of shares.entries()) {
+    const amount = division.shares[index] ?? 0;
+    if (amount !== most[index]) share.limits[resource] = textOf(resource, amount, isExact);
+  }
+  return shares.filter((_, index) => division.isShort[index]).map(({ ns }) => ns);
+}
+
 /** Divides the totals of orgs. The divisions of one org run one after the other, because each depends on the one before. */
 export class OrgShares {
   readonly #turns = new Map<string, Promise<unknown>>();
   readonly #quiet = new Map<string, QuietSpaces>();
   readonly #now: () => number;
+  readonly #kind: LimitsKind;
 
-  /** @param now monotonic clock in milliseconds */
-  constructor(now: () => number = () => performance.now()) {
+  /**
+   * @param now monotonic clock in milliseconds
+   * @param kind which quota of each space
+   */
+  constructor(now: () => number = () => performance.now(), kind: LimitsKind = wholeLimits) {
     this.#now = now;
+    this.#kind = kind;
   }
 
   /**
@@ -166,36 +171,39 @@ export class OrgShares {
     return turn;
   }
 
-  async #divide(context: Context, org: string, { space: most, total }: OrgLimits, newSpace?: string): Promise<ReadonlySet<string>> {
+  async #divide(
+    context: Context,
+    org: string,
+    { space: limitsOf, total, exact }: OrgLimits,
+    newSpace?: string,
+  ): Promise<ReadonlySet<string>> {
     const quotas = context.stores.of(resourceQuotaType);
     const shares: Share[] = [];
     // Deleted spaces whose quota is gone but where a finalizer of others still holds objects.
     const left: string[] = [];
-    for (const { metadata } of context.stores.of(kinds.space).list(org)) {
-      const ns = metadata.name;
-      const quota = quotas.get(ns, limitsName);
-      if (quota === undefined ? ns === newSpace : isShared(quota)) shares.push({ ns, quota, limits: { ...most } });
+    for (const space of context.stores.of(kinds.space).list(org)) {
+      const ns = space.metadata.name;
+      const quota = quotas.get(ns, this.#kind.name);
+      const { limits: most, quotas: applied } = limitsOf(space);
+      const share = { ns, quota, most, limits: { ...most }, quotas: applied };
+      if (quota === undefined ? ns === newSpace || this.#joins(context, ns) : isShared(quota)) shares.push(share);
       else if (quota === undefined) left.push(ns);
     }
     const quiet = this.#look(context, org, shares, Object.keys(total));
     const waiting = new Set<string>();
     for (const [resource, text] of Object.entries(total)) {
-      const limit = parseQuantity(most[resource]) ?? Infinity;
       const all = parseQuantity(text);
       if (all === undefined) continue;
-      const division = divide(
-        all - sum(left.map((ns) => countIn(context, ns, resource))),
-        limit,
-        shares.map((share) => holdingOf(context, share, resource)),
-      );
-      for (const [index, share] of shares.entries()) {
-        const amount = division.shares[index] ?? 0;
-        if (amount !== limit) share.limits[resource] = String(amount);
-        if (division.isShort[index] === true) waiting.add(share.ns);
-      }
+      const open = all - sum(left.map((ns) => countIn(context, ns, resource)));
+      for (const ns of shareOut(context, shares, resource, open, exact.has(resource))) waiting.add(ns);
     }
     for (const ns of await this.#write(context, shares, quiet)) waiting.add(ns);
     return waiting;
+  }
+
+  /** A space that exists already gets the quota of instances when it is first limited; its other quota shows that its namespace is complete. */
+  #joins(context: Context, ns: string): boolean {
+    return this.#kind.name !== limitsName && context.stores.of(resourceQuotaType).get(ns, limitsName) !== undefined;
   }
 
   #look(context: Context, org: string, shares: readonly Share[], resources: readonly string[]): QuietSpaces {
@@ -209,16 +217,28 @@ export class OrgShares {
   /** Returns the spaces whose quotas have to wait until the spaces are quiet. They keep their limits; the division took that into account. */
   async #write(context: Context, shares: readonly Share[], quiet: QuietSpaces): Promise<string[]> {
     const held: string[] = [];
-    for (const { ns, quota, limits } of shares) {
+    for (const share of shares) {
+      const { ns, quota, limits } = share;
       if (quota !== undefined && !isSame(limits, quota.spec?.hard ?? {}) && !quiet.isTime(ns)) {
         held.push(ns);
         continue;
       }
-      if (quota === undefined) await context.cluster.create(resourceQuotaType, buildLimits(ns, limits), { signal: context.signal });
+      if (quota === undefined) await this.#create(context, share);
       // Only the uid is a precondition: each object that the space creates changes the version.
-      else if (!isSame(limits, quota.spec?.hard ?? {})) await rewrite(context, quota, limits, { uid: quota.metadata.uid });
+      else if (!isSame(limits, quota.spec?.hard ?? {}) || Object.keys(notesOf(quota, share.quotas)).length > 0)
+        await rewrite(context, quota, limits, { uid: quota.metadata.uid }, share.quotas);
       quiet.settled(ns);
     }
     return held;
+  }
+
+  async #create(context: Context, { ns, limits, quotas }: Share): Promise<void> {
+    if (Object.keys(limits).length === 0) return;
+    try {
+      await context.cluster.create(resourceQuotaType, buildLimits(ns, limits, this.#kind, quotas), { signal: context.signal });
+    } catch (error) {
+      // Somebody else made one, which the cache leaves out.
+      if (!isAlreadyExists(error)) throw error;
+    }
   }
 }

@@ -8,7 +8,7 @@ import type { Namespace, RoleBinding, ServiceAccount } from '../../lib/api/core.
 import { conditionTypes, finalizers, kinds, labels } from '../../lib/api/group.ts';
 import { networkPolicyType, type NetworkPolicy } from '../../lib/api/network-policy.ts';
 import { isSshEnabled } from '../../lib/api/ssh.ts';
-import type { CFOrg, CFSpace } from '../../lib/api/types.generated.ts';
+import type { CFOrg, CFQuota, CFSpace } from '../../lib/api/types.generated.ts';
 import { spaceAccount, spaceAccounts, spaceNamespace } from '../../templates/namespace.ts';
 import { watch } from '../runtime/reconciler.ts';
 import type { Context, Reconciler } from '../runtime/reconciler.ts';
@@ -32,9 +32,9 @@ import {
   spaceKeys,
   withFreshRights,
 } from './namespaces.ts';
-import { isNamespaceOf } from './ownership.ts';
-import { ensureSpaceLimits } from './limits.ts';
-import type { OrgShares } from './org-shares.ts';
+import { isNamespaceOf, type Owner } from './ownership.ts';
+import { ensureSpaceLimits, type SpaceShares } from './limits.ts';
+import { instanceMemoryNotes, quotasOf, spaceKeysOfQuota } from './quotas.ts';
 import { ensureNetworkPolicies } from './network.ts';
 import { ensureRegistrySecrets } from '../registry/credentials.ts';
 import { paceMs } from '../runtime/secrets.ts';
@@ -47,13 +47,14 @@ const looksPerSpace = 3;
  * @param keys shared with the reconciler of builds
  * @param shares shared with the reconciler of orgs' shares
  */
-export function spaceReconciler(keys: RegistryKeys, shares: OrgShares): Reconciler {
+export function spaceReconciler(keys: RegistryKeys, shares: SpaceShares): Reconciler {
   const looks: Looks = { shares, lookedAt: new Map(), hosts: new BuildHosts() };
   return {
     name: 'space',
     watches: [
       watch(kinds.space),
       watch<CFOrg>(kinds.org, (org, stores) => spaceKeys(org.metadata.name, stores)),
+      watch<CFQuota>(kinds.quota, spaceKeysOfQuota),
       watch<Namespace>(namespaceType, (namespace, stores) => spaceKeys(namespace.metadata.name, stores)),
       watch<RoleBinding>(roleBindingType, (binding, stores) => spaceKeys(binding.metadata.namespace, stores)),
       watch<ServiceAccount>(serviceAccountType, (account, stores) => spaceKeys(account.metadata.namespace, stores)),
@@ -100,7 +101,7 @@ function sshStatement(space: Stored<CFSpace>): Statement[] {
 }
 
 interface Looks {
-  shares: OrgShares;
+  shares: SpaceShares;
   lookedAt: Map<string, number>;
   hosts: BuildHosts;
 }
@@ -117,7 +118,8 @@ async function ensureParts(context: Context, space: Stored<CFSpace>, keys: Regis
   const home = context.stores.of(namespaceType).get(undefined, org);
   if (home === undefined || !isNamespaceOf(home, { entity: 'org', object: parent }))
     throw new WaitingError('OrgNotReady', `The namespace of the org '${parent.spec.displayName}' does not exist yet.`);
-  const namespace = await ensureNamespace(context, { entity: 'space', object: space }, spaceNamespace(space, parent));
+  const owner: Owner = { entity: 'space', object: space };
+  const namespace = await ensureInstanceMemory(context, space, await ensureNamespace(context, owner, spaceNamespace(space, parent)));
   await withFreshRights(context, namespace, async () => {
     await ensureOwnRights(context, name);
     // Before anybody gets a right in the space.
@@ -128,6 +130,16 @@ async function ensureParts(context: Context, space: Stored<CFSpace>, keys: Regis
     const accounts = spaceAccounts.map((account) => ensureObject(context, serviceAccountType, spaceAccount(account, name)));
     await Promise.all([...accounts, propagateRoles(context, org, name), ensureSecrets(context, name, keys, looks)]);
   });
+}
+
+/** Tells the policy how much memory the quotas allow one instance. */
+async function ensureInstanceMemory(context: Context, space: Stored<CFSpace>, namespace: Stored<Namespace>): Promise<Stored<Namespace>> {
+  const { name, resourceVersion, annotations: live = {} } = namespace.metadata;
+  const quotas = quotasOf(context.stores, context.info().root, space.metadata.namespace, space);
+  const notes = instanceMemoryNotes(quotas, live);
+  if (Object.entries(notes).every(([key, note]) => (live[key] ?? null) === note)) return namespace;
+  const patch = { metadata: { resourceVersion, annotations: notes } };
+  return context.cluster.mergePatch(namespaceType, undefined, name, patch, { signal: context.signal });
 }
 
 const isReady = (space: Stored<CFSpace>): boolean => findCondition(space, conditionTypes.ready)?.status === 'True';

@@ -227,7 +227,7 @@ export const deploymentType = resource<Deployment>('apps', 'v1', 'Deployment', '
 export const jobType = resource<Job>('batch', 'v1', 'Job', 'jobs');
 /** core/v1 ResourceQuota: the limits of a namespace. */
 export interface ResourceQuota extends KubeObject {
-  spec?: { hard?: Record<string, string> };
+  spec?: { hard?: Record<string, string>; scopes?: string[] };
   /** `hard`: the limits in force. */
   status?: { hard?: Record<string, string>; used?: Record<string, string> };
 }

@@ -13,6 +13,7 @@ import type {
   CFOrg,
   CFPackage,
   CFProcess,
+  CFQuota,
   CFRoute,
   CFSecurityGroup,
   CFServiceBinding,
@@ -42,6 +43,8 @@ const kind = <T extends KubeObject>(name: string, plural: string): ResourceType<
 export const kinds = {
   org: kind<CFOrg>('CFOrg', 'cforgs'),
   space: kind<CFSpace>('CFSpace', 'cfspaces'),
+  /** kf's own; Korifi has no quotas. */
+  quota: kind<CFQuota>('CFQuota', 'cfquotas'),
   app: kind<CFApp>('CFApp', 'cfapps'),
   package: kind<CFPackage>('CFPackage', 'cfpackages'),
   build: kind<CFBuild>('CFBuild', 'cfbuilds'),
@@ -122,6 +125,9 @@ export const labels = {
 /** The ResourceQuota of each org and space. */
 export const limitsName = 'kf-limits';
 
+/** The ResourceQuota for the app instances of a space, in spaces where a CFQuota limits them. */
+export const instanceLimitsName = 'kf-instances';
+
 /** Annotation keys (Korifi's, and those of kf: docs/internals.md). */
 export const annotations = {
   appRev: korifi('app-rev'),
@@ -158,6 +164,13 @@ export const annotations = {
   held: kf('held'),
   /** Of a ResourceQuota: the limits that the controller last wrote, as JSON. */
   defaultLimits: kf('default-limits'),
+  /** Of a CFOrg or CFSpace: the GUID of its CFQuota. */
+  quota: kf('quota'),
+  /** Of a ResourceQuota: the CFQuotas in force when the controller last wrote it, as JSON. */
+  quotas: kf('quotas'),
+  /** Of the namespace of a space: the memory that one instance may have, in megabytes, and the quota that says so; a policy refuses more. */
+  instanceMemory: kf('instance-memory-mb'),
+  instanceMemoryQuota: kf('instance-memory-quota'),
   /** Of a ResourceQuota without limits: it only makes the cluster count the objects of its namespace. */
   countsUse: kf('counts-use'),
   /** How many instances a rollout replaces at a time; default 1. */

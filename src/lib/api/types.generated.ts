@@ -14,6 +14,11 @@ export interface CFSpace extends KubeObject {
   status?: CFSpaceStatus;
 }
 
+/** What an org or a space may use: a quota for orgs in the root namespace, a quota for spaces in the namespace of their org. Orgs and spaces name it in annotation kf.cloudfoundry.org/quota. */
+export interface CFQuota extends KubeObject {
+  spec: CFQuotaSpec;
+}
+
 /** An app: what shall run, and how it is. */
 export interface CFApp extends KubeObject {
   spec: CFAppSpec;
@@ -422,6 +427,30 @@ export interface CFSpaceStatus {
   conditions?: Condition[];
   observedGeneration?: number;
   guid: string;
+}
+
+export interface CFQuotaSpec {
+  displayName: string;
+  /**
+   * memory of all instances, tasks and builds; missing: no limit
+   */
+  totalMemoryMB?: number;
+  /**
+   * memory of one instance or task; missing: no limit
+   */
+  instanceMemoryMB?: number;
+  /**
+   * instances of all apps; missing: no limit
+   */
+  appInstances?: number;
+  /**
+   * routes; missing: no limit
+   */
+  routes?: number;
+  /**
+   * service instances; missing: no limit
+   */
+  serviceInstances?: number;
 }
 
 export interface CFAppSpec {

@@ -12,7 +12,7 @@ import { MemoryCluster } from '../../support/memory-cluster.ts';
 
 const apps = 'count/cfapps.korifi.cloudfoundry.org';
 const most = 200;
-const limits = { space: { [apps]: '100' }, total: { [apps]: String(most) } };
+const limits = { space: () => ({ limits: { [apps]: '100' } }), total: { [apps]: String(most) }, exact: new Set<string>() };
 
 /** An object is counted this long after it was created. */
 const lateMs = 700;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { divide, type Holding } from '../../../src/controller/tenancy/org-shares.ts';
+import { divide, type Holding } from '../../../src/controller/tenancy/division.ts';
 import { limitsOf, totalsOf } from '../../../src/templates/limits.ts';
 
 const empty = { used: 0, given: 0, inForce: 0, uncounted: 0 };

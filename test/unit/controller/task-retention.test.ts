@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { divide } from '../../../src/controller/tenancy/org-shares.ts';
+import { divide } from '../../../src/controller/tenancy/division.ts';
 import { mostFinished, surplusTasks, type KeptTasks } from '../../../src/controller/tasks/retention.ts';
 import type { ResourceQuota } from '../../../src/lib/api/core.ts';
 import type { KubeObject, Stored } from '../../../src/lib/api/object.ts';
