@@ -86,7 +86,9 @@ describe('the quota of an org', () => {
     const own = { ...mark, [`${group}/org-guid`]: guid };
     await makeNamespace(guid, own);
     await bind(guid, manager, 'organization-manager');
-    await kubectl(['create', '-f', '-'], { input: { apiVersion, kind: 'CFOrg', metadata: { name: guid, namespace: 'cf' }, spec: { displayName: run } } });
+    await kubectl(['create', '-f', '-'], {
+      input: { apiVersion, kind: 'CFOrg', metadata: { name: guid, namespace: 'cf' }, spec: { displayName: run } },
+    });
     const labelled = ['label', 'cforg', guid, '-n', 'cf', 'tier=gold', '--dry-run=server'];
     await until('the rights of the manager', async () => (await ask(labelled, { as: manager })).code === 0);
     const refused = await ask(['annotate', 'cforg', guid, '-n', 'cf', ...name], { as: manager });

@@ -214,9 +214,23 @@ export interface PlaceSummary {
   guid: string;
 }
 
+/** A quota of orgs or of spaces; null means unlimited. */
+export interface QuotaSummary extends PlaceSummary {
+  limits: {
+    /** Of all instances, tasks and builds. */
+    totalMemoryMB: number | null;
+    instanceMemoryMB: number | null;
+    appInstances: number | null;
+    routes: number | null;
+    serviceInstances: number | null;
+  };
+}
+
 /** Lists that the user may not read are left out. */
 export interface OrgDetails extends PlaceSummary {
   domains: string[];
+  /** Name of the quota that was given to it. */
+  quota?: string;
   /** Names of the ResourceQuotas. */
   quotas?: string[];
   spaces: PlaceSummary[];
@@ -227,6 +241,8 @@ export interface SpaceDetails extends PlaceSummary {
   org: PlaceSummary;
   apps?: string[];
   services?: string[];
+  /** Name of the quota that was given to it. */
+  quota?: string;
   /** Names of the ResourceQuotas. */
   quotas?: string[];
 }

@@ -13,7 +13,6 @@ const rollout = {
   'instance-steps': 'a rolling update goes on by itself once the new instances serve',
   'max-in-flight': 'one instance is replaced at a time',
 };
-const quota = 'kubectl edit resourcequota kf-limits -n GUID';
 const evenly = 'the gateway spreads requests evenly over the instances';
 const httpOnly = (command: string): string => `kf has HTTP routes only: kf ${command} DOMAIN -n HOST --path PATH`;
 const noLogRate = 'logs have no rate limit';
@@ -83,8 +82,6 @@ export const cfFlags: Readonly<Record<string, Readonly<Record<string, string | E
   },
   'unbind-service': { guid: 'kf unbind-service APP SERVICE_INSTANCE' },
   service: { params: { because: 'user-provided services have no parameters', hint: 'kf env APP, for the credentials of a bound app' } },
-  'create-org': { quota, q: quota },
-  'create-space': { quota, q: quota },
   ...{ 'set-org-role': roleUsers, 'unset-org-role': roleUsers, 'set-space-role': roleUsers, 'unset-space-role': roleUsers },
   'map-route': {
     port: 'kf has HTTP routes only: kf map-route APP DOMAIN -n HOST --path PATH',

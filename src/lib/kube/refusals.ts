@@ -16,7 +16,7 @@ export interface Refusal {
 }
 
 /** `exceeded quota: q, requested: a=1,b=2, used: a=5,b=3, limited: a=5,b=4` */
-const quotaText = /exceeded quota: ([^,]+), requested: (.+), used: (.+), limited: (.+)$/;
+const quotaText = /exceeded quota: ([^,]+), requested: (.+), used: (.+), limited: ([^ ]+?)\.?(?= |$)/;
 
 function amounts(text: string): Map<string, string> {
   return new Map(
@@ -27,12 +27,30 @@ function amounts(text: string): Map<string, string> {
   );
 }
 
-function quotaRefusal(message: string): Refusal | undefined {
+/** What a ResourceQuota refused. */
+export interface Exceeded {
+  quota: string;
+  lacking: { resource: string; used: string; most: string; asked: string }[];
+}
+
+/** Reads the API server's text about a quota; undefined for other texts. */
+export function readExceeded(message: string): Exceeded | undefined {
   const [, quota = '', requested, used, limited] = quotaText.exec(message) ?? [];
   if (requested === undefined || used === undefined || limited === undefined) return undefined;
   const [before, most] = [amounts(used), amounts(limited)];
-  const lacking = [...amounts(requested)].map(
-    ([name, more]) => `${name}: ${before.get(name) ?? '?'} of ${most.get(name) ?? '?'} used, ${more} more requested`,
+  const lacking = [...amounts(requested)].map(([resource, asked]) => ({
+    ...{ resource, asked },
+    ...{ used: before.get(resource) ?? '?', most: most.get(resource) ?? '?' },
+  }));
+  return { quota, lacking };
+}
+
+function quotaRefusal(message: string): Refusal | undefined {
+  const exceeded = readExceeded(message);
+  if (exceeded === undefined) return undefined;
+  const { quota } = exceeded;
+  const lacking = exceeded.lacking.map(
+    ({ resource, used, most, asked }) => `${resource}: ${used} of ${most} used, ${asked} more requested`,
   );
   return {
     code: 'quota',

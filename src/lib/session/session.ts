@@ -232,6 +232,8 @@ class OpenSession implements Session {
 
   async explain(error: KfError): Promise<KfError> {
     if (isMissingKind(error) && error.message.includes(group)) return notSetUp(this);
+    if (error.code === 'quota' && this.space !== undefined)
+      return (await import('./quota-refusal.ts')).nameQuota(this, this.space.guid, error);
     if (error.code !== 'forbidden' && error.code !== 'not-found') return error;
     if (error.code === 'forbidden') {
       const otherUser = await hintOfOtherUser(this.env, this.cluster, this.#who, this.signal);

@@ -33,12 +33,12 @@ export function renderNames(places: readonly PlaceSummary[], none: string): Bloc
 const listed = (names: readonly string[] | undefined): string => names?.join(', ') ?? 'n/a';
 
 /** kf has no isolation segments. */
-export function renderOrg({ name, domains, quotas, spaces }: OrgDetails): Block[] {
+export function renderOrg({ name, domains, quota, quotas, spaces }: OrgDetails): Block[] {
   return [
     pairs(
       ['name:', name],
       ['domains:', listed(domains)],
-      ['quota:', listed(quotas)],
+      ['quota:', quota ?? listed(quotas)],
       ['spaces:', listed(spaces.map((space) => space.name))],
       ['isolation segments:', ''],
     ),
@@ -46,7 +46,7 @@ export function renderOrg({ name, domains, quotas, spaces }: OrgDetails): Block[
 }
 
 /** kf has no isolation segments and no security groups. */
-export function renderSpace({ name, org, apps, services, quotas }: SpaceDetails): Block[] {
+export function renderSpace({ name, org, apps, services, quota, quotas }: SpaceDetails): Block[] {
   return [
     pairs(
       ['name:', name],
@@ -54,7 +54,7 @@ export function renderSpace({ name, org, apps, services, quotas }: SpaceDetails)
       ['apps:', listed(apps)],
       ['services:', listed(services)],
       ['isolation segment:', ''],
-      ['quota:', listed(quotas)],
+      ['quota:', quota ?? listed(quotas)],
       ['running security groups:', ''],
       ['staging security groups:', ''],
     ),
