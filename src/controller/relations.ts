@@ -66,8 +66,17 @@ export interface MappedDestination {
   destination: RouteDestination;
 }
 
-/** Routes to a process, oldest first, each with the destination that names the process; without those whose name another route holds. */
+/** False for a route on an internal domain, which does not go through the gateway. */
+const isPublic = ({ route: { metadata, spec } }: MappedDestination, stores: Stores): boolean =>
+  stores.of(kinds.domain).get(spec.domainRef.namespace ?? metadata.namespace, spec.domainRef.name ?? '')?.spec.internal !== true;
+
+/** Routes by which the gateway leads to a process; otherwise as {@link allRoutesTo}. */
 export function routesTo(process: Stored<CFProcess>, stores: Stores): MappedDestination[] {
+  return allRoutesTo(process, stores).filter((mapped) => isPublic(mapped, stores));
+}
+
+/** Routes to a process, oldest first, each with the destination that names the process; without those whose name another route holds. */
+export function allRoutesTo(process: Stored<CFProcess>, stores: Stores): MappedDestination[] {
   const { namespace } = process.metadata;
   const app = process.spec.appRef.name;
   return stores

@@ -54,12 +54,14 @@ export interface DomainInput {
   rootNamespace: string;
   /** Fully qualified; stored in lower case. */
   name: string;
+  /** Its names lead to instances themselves. */
+  internal?: boolean;
 }
 
-export function buildDomain({ guid, rootNamespace, name }: DomainInput, author: Authorship): CFDomain {
+export function buildDomain({ guid, rootNamespace, name, internal = false }: DomainInput, author: Authorship): CFDomain {
   return assemble(kinds.domain, {
     metadata: { name: guid, namespace: rootNamespace },
-    body: { spec: { name: name.toLowerCase() } },
+    body: { spec: { name: name.toLowerCase(), ...(internal ? { internal } : {}) } },
     author,
   });
 }

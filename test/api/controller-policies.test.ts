@@ -56,6 +56,21 @@ describe("the controller's account can write", () => {
     expect((await ask(['label', 'configmap', '-n', foreign, 'x', 'a=b'], { as: controller })).stderr).toContain(refusal);
   });
 
+  test('may write addresses in the namespace internal, and nothing else there', async () => {
+    await makeNamespace('internal', mark);
+    const slice = (namespace: string): object => ({
+      apiVersion: 'discovery.k8s.io/v1',
+      kind: 'EndpointSlice',
+      metadata: { name: 'x', namespace },
+      addressType: 'IPv4',
+      endpoints: [{ addresses: ['10.0.0.1'], hostname: 'shop' }],
+    });
+    expect(await create(slice('internal'))).toBe('accepted');
+    expect(await create(slice('kube-system'))).toContain('may not write in namespace kube-system');
+    const service = { apiVersion: 'v1', kind: 'Service', metadata: { name: 'apps', namespace: 'internal' }, spec: { clusterIP: 'None' } };
+    for (const object of [configMap('internal'), service]) expect(await create(object)).toContain('may not write in namespace internal');
+  });
+
   test('and the policy affects no other user', async () => {
     expect((await ask(['create', '--dry-run=server', '-f', '-'], { input: configMap(foreign, 'y') })).code).toBe(0);
   });

@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
-import { configMapType, eventType, leaseType, secretType, statefulSetType } from '../../src/lib/api/core.ts';
+import { configMapType, eventType, leaseType, namespaceType, secretType, serviceType, statefulSetType } from '../../src/lib/api/core.ts';
 import { podType } from '../../src/lib/api/pod-kind.ts';
 import { httpRouteType } from '../../src/lib/api/gateway.ts';
 import { kinds, places } from '../../src/lib/api/group.ts';
@@ -26,6 +26,8 @@ const builtIn: ResourceType[] = [
   leaseType,
   eventType,
   httpRouteType,
+  namespaceType,
+  serviceType,
 ];
 const known: ResourceType[] = [...Object.values(kinds), ...builtIn];
 

@@ -1,6 +1,22 @@
 // Domains, routes and security groups. Fields: contract 4.7, 4.8, 4.15; rules: contract 12 and 16.4.
 
-import { age, boolean, column, createdAt, int32, list, listBy, map, named, object, oneOf, rules, string, updatedAt } from './schema.ts';
+import {
+  age,
+  boolean,
+  column,
+  createdAt,
+  immutable,
+  int32,
+  list,
+  listBy,
+  map,
+  named,
+  object,
+  oneOf,
+  rules,
+  string,
+  updatedAt,
+} from './schema.ts';
 import type { Kind, Rule } from './schema.ts';
 import { code, localReference, objectReference, statusOf } from './shared.ts';
 
@@ -19,6 +35,10 @@ const domain: Kind = {
         },
         { rule: 'self == oldSelf', message: 'The name of a domain cannot be changed; delete the domain and create it again' },
       ),
+    }),
+    internal: boolean({
+      description: 'its names lead to instances themselves, and not through the gateway',
+      ...immutable('A domain stays internal or not; delete it and create it again'),
     }),
   }),
   status: statusOf({

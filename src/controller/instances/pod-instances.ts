@@ -10,7 +10,7 @@ import { endsOf, linesFrom, upTo, type LogEnds } from '../../lib/kube/lines.ts';
 import { BoundedMap } from '../runtime/bounded-map.ts';
 import { eventTime, latestEvent } from '../runtime/latest-event.ts';
 import { Remembered } from '../runtime/memory.ts';
-import { index, watch, type Context, type Index, type Watch } from '../runtime/reconciler.ts';
+import { index, watch, type Context, type Index, type Stores, type Watch } from '../runtime/reconciler.ts';
 import type { Instances, Problem } from './instances.ts';
 import { instanceOf } from './pod-state.ts';
 
@@ -29,8 +29,18 @@ export const instancesByProcess: Index = index<Pod>(podType, 'process', (pod) =>
 });
 
 /** A change of an instance queues the keys that `keys` gives for it, by its labels and its namespace. */
-export function watchInstances(keys: (instance: Pick<KubeObject, 'metadata'>) => readonly string[]): Watch {
+export function watchInstances(keys: (instance: Pick<KubeObject, 'metadata'>, stores: Stores) => readonly string[]): Watch {
   return watch<Pod>(podType, keys);
+}
+
+/** Addresses of the instances of a process that are ready and not ending. */
+export function readyAddresses(stores: Stores, namespace: string, process: string): string[] {
+  return stores
+    .of(podType)
+    .by(instancesByProcess.name, `${namespace}/${process}`)
+    .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+    .filter((pod) => pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true)
+    .flatMap(({ status }) => status?.podIP ?? []);
 }
 
 /**

@@ -16,7 +16,7 @@ import { Remembered } from '../runtime/memory.ts';
 import { isOwnedBy } from '../runtime/owner.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import { conditionsWith, writeStatus, type Statement } from '../runtime/status.ts';
-import { routesTo, workloadsByProcess } from '../relations.ts';
+import { allRoutesTo, workloadsByProcess } from '../relations.ts';
 import { createFrozen, readFrozen } from './frozen-environment.ts';
 
 const defaultPort = 8080;
@@ -24,7 +24,7 @@ const defaultPort = 8080;
 /** Ports of a process: those that routes name, oldest route first; `web` listens in any case. */
 export function portsOf(process: Stored<CFProcess>, droplet: Droplet, context: Context): number[] {
   const first = droplet.ports?.[0] ?? defaultPort;
-  const mapped = routesTo(process, context.stores).map(({ destination }) => destination.port ?? first);
+  const mapped = allRoutesTo(process, context.stores).map(({ destination }) => destination.port ?? first);
   const ports = [...new Set(mapped)];
   return ports.length === 0 && process.spec.processType === webProcess ? [first] : ports;
 }

@@ -6,6 +6,10 @@ import type { CFDomain } from '../../lib/api/types.generated.ts';
 import { watch, type Context, type Reconciler } from '../runtime/reconciler.ts';
 import { conditionsWith, readyStatement, writeMetadata, writeStatus, type Statement } from '../runtime/status.ts';
 import { keyOf, splitKey } from '../runtime/store.ts';
+import { isInternal, sweepSlices } from './internal.ts';
+
+/** How often addresses of deleted routes on an internal domain are looked for. */
+const sweepMs = 600_000;
 
 /** An older domain whose name equals, contains or lies in the name of this one. */
 function overlapping(domain: Stored<CFDomain>, all: readonly Stored<CFDomain>[]): Stored<CFDomain> | undefined {
@@ -25,6 +29,7 @@ function overlapping(domain: Stored<CFDomain>, all: readonly Stored<CFDomain>[])
 
 export const domainReconciler: Reconciler = {
   name: 'domain',
+  reads: [kinds.route],
   watches: [watch(kinds.domain, (_domain, stores) => stores.of(kinds.domain).list().map(keyOf))],
   reconcile: async (key, context: Context) => {
     const { ns, name } = splitKey(key);
@@ -43,6 +48,8 @@ export const domainReconciler: Reconciler = {
             message: `The domain overlaps with the domain '${other.spec.name}', which was there first.`,
           };
     await writeStatus(context, kinds.domain, domain, { ...domain.status, conditions: conditionsWith(domain, statement) });
-    return undefined;
+    if (!isInternal(domain)) return undefined;
+    await sweepSlices(context);
+    return { requeueAfterMs: sweepMs };
   },
 };

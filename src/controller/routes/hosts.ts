@@ -131,6 +131,8 @@ export async function claimRoute(context: Context, route: Stored<CFRoute>, domai
       'Only HTTP routes to hosts of a domain work so far, no TCP routes and no routes without a host.',
     );
   }
+  if (domain.spec.internal === true && (host === '*' || (route.spec.path ?? '') !== ''))
+    return refusedClaim(reasons.protocolNotSupported, 'A route on an internal domain has one host and no path.');
   if (host === '*' && route.metadata.annotations?.[annotations.wildcard] !== allowed) {
     const text = `A route for every host of the domain '${domain.spec.name}' is an operator's to make.`;
     return refusedClaim(

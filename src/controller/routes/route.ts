@@ -1,6 +1,6 @@
 // Reconciles CFRoute, an address that leads to processes: one Service per destination and live generation, and one HTTPRoute for them.
 
-import type { Stored } from '../../lib/api/object.ts';
+import type { KubeObject, Stored } from '../../lib/api/object.ts';
 import { findCondition, removeCondition } from '../../lib/api/conditions.ts';
 import { configMapType, serviceType, type Service } from '../../lib/api/core.ts';
 import { httpRouteType, type HttpRoute } from '../../lib/api/gateway.ts';
@@ -20,7 +20,9 @@ import { refusedClaim } from '../names/leases.ts';
 import { markFeature, pathExpressionFeature } from '../rollout/traffic-probe.ts';
 import { Programming } from './programming.ts';
 import { claimRoute, distrust, routesByHost } from './hosts.ts';
+import { ensureSlices, isInternal, removeSlices, sliceTrustMs } from './internal.ts';
 import { backendsOf, effectiveDestinations, type Backends } from './backends.ts';
+import { instancesByProcess, watchInstances } from '../instances/pod-instances.ts';
 import { defined } from '../../lib/defined.ts';
 
 const servicesByRoute = index<Service>(serviceType, 'route', (service) => {
@@ -56,6 +58,13 @@ const programming = new Remembered(() => new Programming());
 const routeKeys = (appKey: string, stores: Context['stores']): string[] => stores.of(kinds.route).by(routesByApp.name, appKey).map(keyOf);
 const inOwn = (object: { metadata: { namespace?: string } }, name: string | undefined): string =>
   `${object.metadata.namespace ?? ''}/${name ?? ''}`;
+/** Routes on internal domains whose names lead to the pod. */
+function internalRoutesTo({ metadata }: Pick<KubeObject, 'metadata'>, stores: Context['stores']): string[] {
+  const routes = stores.of(kinds.route).by(routesByApp.name, inOwn({ metadata }, metadata.labels?.[labels.appGuid]));
+  const isOnInternal = (route: Stored<CFRoute>): boolean =>
+    isInternal(stores.of(kinds.domain).get(domainNamespace(route), route.spec.domainRef.name ?? ''));
+  return routes.filter(isOnInternal).map(keyOf);
+}
 const labelled = (object: Stored<Service> | Stored<HttpRoute>): string[] => {
   const guid = object.metadata.labels?.[labels.routeGuid];
   return guid === undefined ? [] : [inOwn(object, guid)];
@@ -76,12 +85,13 @@ export const routeReconciler: Reconciler = {
         .flatMap((app) => routeKeys(keyOf(app), stores)),
     ),
     watch<CFDomain>(kinds.domain, (domain, stores) => stores.of(kinds.route).by(routesByDomain.name, keyOf(domain)).map(keyOf)),
+    watchInstances(internalRoutesTo),
     watch(serviceType, labelled),
     watch(httpRouteType, labelled),
     // The installation's settings: the gateway that they name is the parent of every route.
     watch(configMapType, (_info, stores) => stores.of(kinds.route).list().map(keyOf)),
   ],
-  indexes: [...appIndexes, servicesByRoute, routesByDomain, routesByHost],
+  indexes: [...appIndexes, instancesByProcess, servicesByRoute, routesByDomain, routesByHost],
   reconcile: async (key, context) => {
     const { ns, name } = splitKey(key);
     const live = context.stores.of(kinds.route).get(ns, name);
@@ -109,6 +119,7 @@ async function reconcileRoute(context: Context, live: Stored<CFRoute>): Promise<
     return undefined;
   }
   try {
+    if (isInternal(domain)) return await reconcileInternal(context, route, domain, claim.claimed);
     const status = await ensureParts(context, route, domain);
     const { statement, requeueAfterMs } = context.memory.of(programming).look(context, route);
     await write(context, route, status, claim.claimed, readyStatement, ...(statement === undefined ? [] : [statement]));
@@ -117,6 +128,16 @@ async function reconcileRoute(context: Context, live: Stored<CFRoute>): Promise<
     await write(context, route, { ...route.status }, claim.claimed, notReady(error));
     throw error;
   }
+}
+
+async function reconcileInternal(context: Context, route: Stored<CFRoute>, domain: Stored<CFDomain>, claimed: Statement): Promise<Result> {
+  const destinations = effectiveDestinations(route, context.stores);
+  await ensureSlices(context, route, destinations);
+  const status = { ...route.status, ...addressOf(route, domain), destinations: destinations.map(withDefaults) };
+  const message = 'The name service of the cluster has the addresses of the ready instances.';
+  const loaded: Statement = { type: conditionTypes.programmed, status: 'True', reason: reasons.loaded, message };
+  await write(context, route, status, claimed, readyStatement, loaded);
+  return { requeueAfterMs: sliceTrustMs };
 }
 
 async function write(context: Context, route: Stored<CFRoute>, status: StatusOf<CFRoute>, ...statements: Statement[]): Promise<void> {
@@ -239,4 +260,5 @@ async function removeAll(context: Context, routeKey: string): Promise<void> {
   const uid = context.stores.of(httpRouteType).get(ns, name)?.metadata.uid;
   if (uid !== undefined) await context.cluster.delete(httpRouteType, ns, name, { uid, signal: context.signal });
   await removeServices(context, routeKey, new Set());
+  await removeSlices(context, { namespace: ns, name });
 }

@@ -62,6 +62,13 @@ export interface Service extends KubeObject {
   status?: { loadBalancer?: { ingress?: { ip?: string; hostname?: string }[] } };
 }
 
+/** discovery.k8s.io/v1 EndpointSlice: addresses of one family behind a Service. */
+export interface EndpointSlice extends KubeObject {
+  addressType: 'IPv4' | 'IPv6';
+  endpoints: { addresses: string[]; hostname?: string; conditions?: { ready?: boolean } }[];
+  ports?: { name?: string; port?: number; protocol?: string }[];
+}
+
 /** core/v1 Event: what `kubectl get events` shows. */
 export interface KubeEvent extends KubeObject {
   involvedObject: ObjectReference;
@@ -220,6 +227,7 @@ export const secretType = resource<Secret>('', 'v1', 'Secret', 'secrets');
 export const configMapType = resource<ConfigMap>('', 'v1', 'ConfigMap', 'configmaps');
 export const serviceAccountType = resource<ServiceAccount>('', 'v1', 'ServiceAccount', 'serviceaccounts');
 export const serviceType = resource<Service>('', 'v1', 'Service', 'services');
+export const endpointSliceType = resource<EndpointSlice>('discovery.k8s.io', 'v1', 'EndpointSlice', 'endpointslices');
 export const eventType = resource<KubeEvent>('', 'v1', 'Event', 'events');
 export const nodeType = resource<Node>('', 'v1', 'Node', 'nodes', false);
 export const statefulSetType = resource<StatefulSet>('apps', 'v1', 'StatefulSet', 'statefulsets');

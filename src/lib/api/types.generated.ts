@@ -606,6 +606,10 @@ export interface CFRouteStatus {
 
 export interface CFDomainSpec {
   name: string;
+  /**
+   * its names lead to instances themselves, and not through the gateway
+   */
+  internal?: boolean;
 }
 
 export interface CFDomainStatus {

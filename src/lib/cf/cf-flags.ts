@@ -88,7 +88,6 @@ export const cfFlags: Readonly<Record<string, Readonly<Record<string, string | E
     ...{ option: evenly, o: evenly },
   },
   'create-shared-domain': {
-    internal: 'kf map-route APP DOMAIN -n HOST: apps reach each other through the gateway',
     'router-group': 'one gateway serves all domains',
   },
   'create-route': { port: httpOnly('create-route'), option: evenly, o: evenly },

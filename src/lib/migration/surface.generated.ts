@@ -83,7 +83,7 @@ export const surface: Readonly<Record<string, CallFacts>> = {
   "disallow-space-ssh": ["",1],
   "space-ssh-allowed": ["",1],
   "domains": ["labels=",0],
-  "create-shared-domain": ["router-group= internal",1],
+  "create-shared-domain": ["internal router-group=",1],
   "delete-shared-domain": ["f,force",1],
   "routes": ["org-level labels=",0],
   "route": ["n,hostname= path= port=",1],

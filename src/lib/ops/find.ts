@@ -102,6 +102,10 @@ export async function findDomain(session: Session, name: string): Promise<Stored
   const domains = await listDomainObjects(session);
   const found = domains.find((domain) => domain.spec.name === name.toLowerCase());
   if (found !== undefined) return found;
+  if (name.toLowerCase() === 'apps.internal')
+    throw new KfError('not-found', `Domain '${name}' not found.`, {
+      hints: [`${session.bin} create-shared-domain apps.internal --internal`],
+    });
   throw notFound(
     `Domain '${name}' not found.`,
     name,

@@ -51,7 +51,7 @@ export function presentDomain(domain: Stored<CFDomain>, link: LinkTo): V3Resourc
   return {
     ...identityOf(domain),
     name: domain.spec.name,
-    internal: false,
+    internal: domain.spec.internal === true,
     router_group: null,
     supported_protocols: ['http'],
     relationships: { organization: { data: null }, shared_organizations: { data: [] } },

@@ -1,6 +1,7 @@
 // The commands about domains, as an operator types them.
 
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { namespaceType, roleBindingType, serviceType } from '../../../src/lib/api/core.ts';
 import { kinds, labels } from '../../../src/lib/api/group.ts';
 import { bundleForTests, Cli } from '../../support/cli.ts';
 import { ServedCluster } from '../../support/served-cluster.ts';
@@ -67,6 +68,43 @@ describe('create-shared-domain', () => {
     expect(cluster.memory.all(kinds.domain).map(({ metadata }) => metadata.namespace)).toEqual(['cf', 'cf']);
   });
 
+  it('--internal makes apps.internal, its namespace, its Service and the right of the controller', async () => {
+    answerDomains('True');
+    const create = ['create-shared-domain', 'apps.internal', '--internal'];
+    expect((await cli.run(create)).code).toBe(0);
+    expect((await cli.run(['domains', '--org', 'example-org'])).stdout).toMatch(/^apps\.internal +shared +true +http$/m);
+    expect(cluster.memory.peek(namespaceType, undefined, 'internal')?.metadata.labels?.[labels.managedBy]).toBe('kf');
+    expect(cluster.memory.peek(serviceType, 'internal', 'apps')?.spec).toMatchObject({ clusterIP: 'None' });
+    expect(cluster.memory.all(roleBindingType).at(-1)).toMatchObject({
+      metadata: { namespace: 'internal' },
+      roleRef: { name: 'kf-controller-internal' },
+      subjects: [{ namespace: 'kf-system', name: 'kf-controller' }],
+    });
+    for (const [flag, text] of [
+      [['--hostname', '*'], 'Wildcard hosts are not supported'],
+      [['-n', 'shop', '--path', '/cart'], 'Paths are not supported'],
+    ] as const)
+      expect(
+        (await cli.run(['create-route', 'apps.internal', ...flag, '--org', 'example-org', '--space', 'example-space'])).stderr,
+      ).toContain(text);
+    expect((await cli.run(['delete-shared-domain', 'apps.internal', '-f'])).code).toBe(0);
+    expect(cluster.memory.peek(namespaceType, undefined, 'internal')).toBeUndefined();
+  });
+
+  it('--internal takes no other name, and no namespace of somebody else', async () => {
+    const other = await cli.run(['create-shared-domain', 'shop.internal', '--internal']);
+    expect(other).toMatchObject({ code: 1, stderr: expect.stringContaining("The internal domain of kf is 'apps.internal'") as string });
+    const outer = await cli.run(['create-shared-domain', 'apps.internal']);
+    expect(outer).toMatchObject({ code: 1, stderr: expect.stringContaining('kf create-shared-domain apps.internal --internal') as string });
+    await cluster.add(namespaceType, { metadata: { name: 'internal' } });
+    const foreign = await cli.run(['create-shared-domain', 'apps.internal', '--internal']);
+    expect(foreign).toMatchObject({ code: 1, stderr: expect.stringContaining("exists and is not kf's") as string });
+    expect(domains()).toEqual(['apps.localhost']);
+    const place = ['--org', 'example-org', '--space', 'example-space'];
+    const missing = await cli.run(['create-route', 'apps.internal', '-n', 'shop', ...place]);
+    expect(missing.stderr).toContain('kf create-shared-domain apps.internal --internal');
+  });
+
   it.each([
     ['apps.localhost', "The domain name 'apps.localhost' is already in use."],
     ['shop.apps.localhost', "The domain 'shop.apps.localhost' overlaps with the domain 'apps.localhost', which was there first."],
@@ -101,7 +139,7 @@ describe('create-shared-domain', () => {
     expect((await cli.run(['create-shared-domain', 'shop.example.com'], { kill })).code).toBe(130);
   });
 
-  it.each([['--internal'], ['--router-group=tcp']])('%s is refused with an alternative', async (flag) => {
+  it.each([['--router-group=tcp']])('%s is refused with an alternative', async (flag) => {
     const run = await cli.run(['create-shared-domain', 'shop.example.com', flag]);
     expect(run.code).toBe(1);
     expect(run.stderr).toMatch(/^kf does not support '--.+' of 'create-shared-domain' yet\.\n\nTIP:\n {3}For now: .+\n$/);

@@ -22,6 +22,10 @@ export function assertAddress({ host, domain, path }: RoutePlace, hint: string):
   if (host === '') throw new KfError('usage', `Missing host. Routes on domain '${domain.spec.name}' must have a host.`, { hints: [hint] });
   if (host !== '*' && !/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/i.test(host))
     throw new KfError('usage', `The host '${host}' is not a valid name: use letters, digits and '-', at most 63 characters.`);
+  if (domain.spec.internal === true && host === '*')
+    throw new KfError('usage', `Wildcard hosts are not supported on the internal domain '${domain.spec.name}'.`);
+  if (domain.spec.internal === true && path !== '')
+    throw new KfError('usage', `Paths are not supported on the internal domain '${domain.spec.name}'.`);
   const broken = pathRules.find(({ holds }) => !holds(path));
   if (broken !== undefined) throw new KfError('usage', `The path '${path}' of a route ${broken.rule}.`);
 }

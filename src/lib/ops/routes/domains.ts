@@ -13,6 +13,8 @@ import type { NameAndGuid } from '../../session/state.ts';
 import { buildDomain } from '../../../templates/tenancy.ts';
 import { waitForController } from '../controller-wait.ts';
 import { listDomainObjects } from '../find.ts';
+import { internalDomain } from '../../../templates/internal-domain.ts';
+import { assertInternalName, prepareInternalDomain, removeInternalDomain } from './internal-domain.ts';
 
 /** Requests at the same time. */
 const parallelRequests = 5;
@@ -39,16 +41,27 @@ async function assertFree(session: Session, name: string): Promise<void> {
     throw new KfError('conflict', `The domain '${name}' overlaps with the domain '${other}', which was there first.`, { hints });
 }
 
+const notExternal = ({ bin }: Session, name: string): KfError =>
+  new KfError('usage', `The domain '${name}' is internal: the gateway gets no requests for it.`, {
+    hints: [`${bin} create-shared-domain ${name} --internal`],
+  });
+
 /**
  * Creates a domain that all orgs share, and waits until the controller has checked it.
+ * @param internal its names lead to instances, for apps only
  * @throws KfError `usage` for a name that no domain can have, `conflict` when it overlaps with another domain, `forbidden` for all but operators
  */
-export async function createSharedDomain(session: Session, typed: string): Promise<NameAndGuid> {
+export async function createSharedDomain(session: Session, typed: string, internal = false): Promise<NameAndGuid> {
   const { cluster, root, signal } = session;
   const name = typed.toLowerCase();
+  if (internal) assertInternalName(name);
+  else if (name === internalDomain) throw notExternal(session, name);
   await assertFree(session, name);
+  if (internal) await prepareInternalDomain(session);
   const author = { changedBy: await session.changedBy(), now: new Date() };
-  const domain = await cluster.create(kinds.domain, buildDomain({ guid: randomUUID(), rootNamespace: root, name }, author), { signal });
+  const domain = await cluster.create(kinds.domain, buildDomain({ guid: randomUUID(), rootNamespace: root, name, internal }, author), {
+    signal,
+  });
   const isChecked = (seen: Stored<CFDomain>): boolean => {
     const ready = currentCondition(seen, conditionTypes.ready);
     if (ready?.status === 'False') throw new KfError('conflict', ready.message, { details: { reason: ready.reason } });
@@ -107,6 +120,7 @@ export async function deleteSharedDomain(session: Session, typed: string): Promi
   }
   const before = await deleteRoutesOn(session, domain);
   await cluster.delete(kinds.domain, root, domain.metadata.name, { uid: domain.metadata.uid, signal });
+  if (domain.spec.internal === true) await removeInternalDomain(session);
   // Those that were created meanwhile.
   return { deleted: true, routes: before + (await deleteRoutesOn(session, domain)) };
 }

@@ -24,7 +24,7 @@ export async function listDomains(session: Session, labels?: string): Promise<Do
       name: spec.name,
       guid: metadata.name,
       availability: 'shared',
-      internal: false,
+      internal: spec.internal === true,
       protocols: ['http'],
       ...defined({ certificate: status?.certificate }),
     }))

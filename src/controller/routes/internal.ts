@@ -1,0 +1,83 @@
+// Routes on an internal domain: the name leads to the instances themselves, and the gateway does not know it (docs/decisions/0063).
+
+import type { Stored } from '../../lib/api/object.ts';
+import { endpointSliceType, type EndpointSlice } from '../../lib/api/core.ts';
+import { kinds, labels } from '../../lib/api/group.ts';
+import type { CFDomain, CFRoute, RouteDestination } from '../../lib/api/types.generated.ts';
+import { isAlreadyExists } from '../../lib/kube/errors.ts';
+import { addressFamilies, buildSlice, internalNamespace, sliceName } from '../../templates/internal-domain.ts';
+import { readyAddresses } from '../instances/pod-instances.ts';
+import { processesByApp } from '../relations.ts';
+import { BoundedMap } from '../runtime/bounded-map.ts';
+import { Remembered } from '../runtime/memory.ts';
+import { contains } from '../runtime/merge-patch.ts';
+import type { Context, Stores } from '../runtime/reconciler.ts';
+
+/** How long a slice counts as unchanged after it was read or written; it is looked at again after this time. */
+export const sliceTrustMs = 60_000;
+
+/** The last content of each slice. */
+const known = new Remembered(() => new BoundedMap<string, { text: string; at: number }>(5_000));
+
+export const isInternal = (domain: CFDomain | undefined): boolean => domain?.spec.internal === true;
+
+/** Addresses of the ready instances of a route's processes. */
+function addressesOf(route: Stored<CFRoute>, stores: Stores): string[] {
+  const { namespace } = route.metadata;
+  return (route.spec.destinations ?? []).flatMap(({ appRef, processType }) =>
+    stores
+      .of(kinds.process)
+      .by(processesByApp.name, `${namespace}/${appRef.name}`)
+      .filter(({ spec }) => spec.processType === processType)
+      .flatMap(({ metadata }) => readyAddresses(stores, namespace, metadata.name)),
+  );
+}
+
+async function ensureSlice(context: Context, name: string, wanted: EndpointSlice | undefined): Promise<void> {
+  const memory = context.memory.of(known);
+  const text = JSON.stringify(wanted ?? null);
+  const before = memory.get(name);
+  if (before?.text === text && context.now() - before.at < sliceTrustMs) return;
+  memory.delete(name);
+  const live = await context.cluster.get(endpointSliceType, internalNamespace, name, context.signal);
+  if (wanted === undefined) {
+    const uid = live?.metadata.uid;
+    if (uid !== undefined) await context.cluster.delete(endpointSliceType, internalNamespace, name, { uid, signal: context.signal });
+  } else if (live === undefined) await createSlice(context, wanted);
+  else if (!contains(live, { metadata: { labels: wanted.metadata.labels }, endpoints: wanted.endpoints, ports: wanted.ports })) {
+    const metadata = { resourceVersion: live.metadata.resourceVersion, labels: wanted.metadata.labels };
+    const patch = { metadata, endpoints: wanted.endpoints, ports: wanted.ports };
+    await context.cluster.mergePatch(endpointSliceType, internalNamespace, name, patch, { signal: context.signal });
+  }
+  memory.set(name, { text, at: context.now() });
+}
+
+async function createSlice(context: Context, wanted: EndpointSlice): Promise<void> {
+  await context.cluster.create(endpointSliceType, wanted, { signal: context.signal }).catch((error: unknown) => {
+    if (!isAlreadyExists(error)) throw error;
+  });
+}
+
+/** Writes the addresses that the route's name leads to. */
+export async function ensureSlices(context: Context, route: Stored<CFRoute>, destinations: readonly RouteDestination[]): Promise<void> {
+  const content = { addresses: addressesOf(route, context.stores), port: destinations[0]?.port ?? 8080 };
+  for (const family of addressFamilies) await ensureSlice(context, sliceName(route.metadata, family), buildSlice(route, family, content));
+}
+
+/** Removes them. Does nothing in an installation without an internal domain. */
+export async function removeSlices(context: Context, route: { namespace: string; name: string }): Promise<void> {
+  if (!context.stores.of(kinds.domain).list().some(isInternal)) return;
+  for (const family of addressFamilies) await ensureSlice(context, sliceName(route, family), undefined);
+}
+
+/** Removes the slices of routes that were deleted while no controller ran. */
+export async function sweepSlices(context: Context): Promise<void> {
+  const { items } = await context.cluster.list(endpointSliceType, { ns: internalNamespace, signal: context.signal });
+  for (const { metadata } of items) {
+    const { [labels.spaceGuid]: ns, [labels.routeGuid]: name, [labels.managedBy]: manager } = metadata.labels ?? {};
+    if (manager !== 'kf' || ns === undefined || name === undefined) continue;
+    if (context.stores.of(kinds.route).get(ns, name) !== undefined) continue;
+    if ((await context.cluster.get(kinds.route, ns, name, context.signal)) !== undefined) continue;
+    await context.cluster.delete(endpointSliceType, internalNamespace, metadata.name, { uid: metadata.uid, signal: context.signal });
+  }
+}
