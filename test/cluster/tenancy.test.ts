@@ -175,4 +175,34 @@ describe('a manager of an org', () => {
     expect(await kubectl('get', 'namespaces', '-o', 'name')).not.toContain(ns.trim());
     expect((await manager.kf.run(['delete-org', name, '-f'])).code).toBe(1);
   });
+
+  test('limits a space with a quota, which the cluster enforces and each refusal names', async () => {
+    const place = await world.space();
+    const name = `space-${place.space.slice(0, 8)}`;
+    const [manager, developer] = [
+      await world.member('organizationManager', { org: place.org }),
+      await world.member('spaceDeveloper', place),
+    ];
+    const refused = async (text: string, ...args: string[]): Promise<void> => {
+      const run = await developer.kf.run(args);
+      expect([run.code, run.stderr]).toEqual([1, expect.stringContaining(text)]);
+    };
+    await manager.kf.ok('create-space-quota', 'small', '-m', '1G', '-i', '128M', '-s', '1', '-r', '0', '-a', '2');
+    expect((await manager.kf.run(['create-org-quota', 'mine'])).stderr).toContain('may not create "cfquotas.korifi.cloudfoundry.org"');
+    expect((await manager.kf.ok('set-space-quota', name, 'small')).stderr).not.toContain('not in force');
+
+    const db = ['-p', '{"uri":"postgres://db"}'];
+    await developer.kf.ok('create-user-provided-service', 'db', ...db);
+    await refused("The space quota 'small' allows 1 service instance; used: 1, asked: 1.", 'create-user-provided-service', 'db-2', ...db);
+    const domains = await developer.kf.ok('domains', '--json');
+    const { result } = JSON.parse(domains.stdout) as { result: { name: string }[] };
+    const route = ['create-route', result[0]?.name ?? '', '-n', `host-${id}`];
+    await refused("The space quota 'small' allows 0 routes; used: 0, asked: 1.", ...route);
+    const push = ['push', 'large', '--docker-image', 'registry.invalid/app', '--no-route', '-m', '256M'];
+    await refused("an instance of 'web' takes 256M of memory, and the space quota 'small' allows at most 128M", ...push);
+    expect((await developer.kf.ok('space', name)).stdout).toMatch(/^quota: +small$/m);
+
+    await manager.kf.ok('unset-space-quota', name, 'small');
+    await until('the quota to be lifted', async () => (await developer.kf.run(route)).code === 0);
+  });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { KfInfo } from '../../../src/lib/api/kf-info.ts';
 import type { AppPlan } from '../../../src/lib/manifest/plan.ts';
-import { needsOfNewApp, quotaRefusal } from '../../../src/lib/ops/push/quota.ts';
+import { instanceRefusal, needsOfNewApp, quotaRefusal } from '../../../src/lib/ops/push/quota.ts';
 
 const info = {
   processDefaults: { instances: (type: string) => (type === 'web' ? 1 : 0), memoryMB: 256, diskQuotaMB: 1024 },
@@ -59,5 +59,50 @@ describe('the message names what a new app exceeds, and flags that help:', () =>
     expect(refused('pods', plan({ noRoute: true }), '1')).toBeUndefined();
     // A build requests no disk, it only has limits.
     expect(refused('requests.ephemeral-storage', plan({ ...built, ...web({ instances: 1 }) }), '1Gi')).toBeUndefined();
+  });
+});
+
+describe('a quota of cf is named', () => {
+  const applied = (quotas: object) => ({ 'kf.cloudfoundry.org/quotas': JSON.stringify(quotas) });
+  const small = { name: 'small', limits: { totalMemoryMB: 512, appInstances: 2, instanceMemoryMB: 128 } };
+  const quota = (name: string, resource: string, hard: string, used: string, quotas: object) => ({
+    metadata: { name, annotations: applied(quotas) },
+    ...(name === 'kf-instances' ? { spec: { scopes: ['NotTerminating'] } } : {}),
+    status: { hard: { [resource]: hard }, used: { [resource]: used } },
+  });
+  const whyNot = (app: AppPlan, ...quotas: ReturnType<typeof quota>[]) => quotaRefusal(quotas, needsOfNewApp(app, info, true));
+
+  it('when it is one of the space', () => {
+    const limits = quota('kf-limits', 'requests.memory', '512Mi', '256Mi', { space: small });
+    expect(whyNot(plan(web({ instances: 3, memoryMB: 128 })), limits)).toEqual({
+      why: "3 instances take 384M of memory, and the space quota 'small' allows 512M of memory, of which 256M is left",
+      flags: '-m 128M -i 1',
+    });
+  });
+
+  it('when not even the whole quota of the org is enough, whatever part this space has', () => {
+    const limits = quota('kf-limits', 'requests.memory', '128Mi', '100Mi', { org: small });
+    expect(whyNot(plan(web({ instances: 1, memoryMB: 256 })), limits)).toBeUndefined();
+    expect(whyNot(plan(web({ instances: 1, memoryMB: 512 })), limits)?.why).toBe(
+      "1 instance takes 512M of memory, and the org quota 'small' allows 512M of memory, of which this space uses 100M",
+    );
+  });
+
+  it('for app instances, which a build is not', () => {
+    const limits = quota('kf-instances', 'pods', '2', '1', { space: small });
+    expect(whyNot(plan(web({ instances: 2 })), limits)).toEqual({
+      why: "it takes 2 more instances, and the space quota 'small' allows 2 app instances, of which 1 is left",
+      flags: '-i 1',
+    });
+    expect(whyNot(plan({ ...built, ...web({ instances: 1 }) }), limits)).toBeUndefined();
+  });
+
+  it('for the memory of one instance, also of the default', () => {
+    const limits = quota('kf-limits', 'pods', '64', '0', { space: small });
+    const why = "an instance of 'web' takes 256M of memory, and the space quota 'small' allows at most 128M";
+    expect(instanceRefusal([limits], plan(), info)).toEqual({ why, flags: '-m 128M' });
+    expect(instanceRefusal([limits], plan(web({ memoryMB: 256 })), info)).toEqual({ why, flags: '-m 128M' });
+    expect(instanceRefusal([limits], plan(web({ memoryMB: 128 })), info)).toBeUndefined();
+    expect(instanceRefusal([], plan(), info)).toBeUndefined();
   });
 });

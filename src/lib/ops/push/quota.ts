@@ -1,13 +1,16 @@
 // Checks before a new app is created whether the space's quotas have enough left for it.
 
 import { processDefaults, webProcess } from '../../api/app.ts';
-import { kinds } from '../../api/group.ts';
+import { instanceLimitsName, kinds, limitsName } from '../../api/group.ts';
 import type { KfInfo } from '../../api/kf-info.ts';
 import { resource, type KubeObject } from '../../api/object.ts';
+import { readApplied } from '../../api/quotas.ts';
 import { counted, formatBytes, formatMegabytes, parseQuantity } from '../../api/sizes.ts';
+import { defined } from '../../defined.ts';
 import { KfError } from '../../errors.ts';
 import { isForbidden } from '../../kube/errors.ts';
 import type { AppPlan, ProcessPlan } from '../../manifest/plan.ts';
+import { allowance, decidingQuota } from '../../session/quota-refusal.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { buildContainers } from '../../../templates/build-job.ts';
 
@@ -66,6 +69,9 @@ const total = (sizes: readonly ProcessSize[], of: (size: ProcessSize) => number)
 /** Each container of a build's pod may write this much; none of them requests it. */
 const buildDiskMB = (staging: KfInfo['staging']): number => staging.diskMB * Object.keys(buildContainers).length;
 
+/** The only resource of the quota of app instances, which counts pods, but not those of builds. */
+const appInstances = 'app instances';
+
 /** Memory, disk and pods. Flags of push change only the web process. */
 function sizeNeeds(web: ProcessSize, others: readonly ProcessSize[], staging: KfInfo['staging'] | undefined): Need[] {
   const all = [web, ...others];
@@ -105,6 +111,13 @@ function sizeNeeds(web: ProcessSize, others: readonly ProcessSize[], staging: Kf
       isBytes: false,
       smaller: { amount: 1 + total(others, () => 1), flags: '-i 1' },
     },
+    {
+      names: [appInstances],
+      amount: instances,
+      what: `it takes ${more(instances, 'instance')}`,
+      isBytes: false,
+      smaller: { amount: 1 + total(others, () => 1), flags: '-i 1' },
+    },
   ];
 }
 
@@ -129,18 +142,47 @@ function refusal(quota: ResourceQuota, name: string, need: Need): QuotaRefusal |
   const hard = parseQuantity(quota.status?.hard?.[name]);
   if (hard === undefined || need.amount === 0) return undefined;
   const used = parseQuantity(quota.status?.used?.[name]) ?? 0;
-  const free = Math.max(0, hard - used);
+  const deciding = decidingQuota(quota, name === appInstances ? 'pods' : name, hard);
+  // Of a quota of the org this space has a part now, and gets more from the other spaces when it needs it.
+  const isShared = deciding?.scope === 'org' && hard < deciding.most;
+  const free = Math.max(0, (isShared ? deciding.most : hard) - used);
   if (need.amount <= free) return undefined;
   const show = (amount: number): string => (need.isBytes ? formatBytes(amount) : String(amount));
-  const why = `${need.what}, and the quota '${quota.metadata.name}' has ${show(free)} of ${show(hard)} left (${name})`;
+  const limited =
+    deciding === undefined
+      ? `the quota '${quota.metadata.name}' has ${show(free)} of ${show(hard)} left (${name})`
+      : `the ${allowance(deciding)}, of which ${isShared ? `this space uses ${show(used)}` : `${show(free)} ${need.isBytes || free === 1 ? 'is' : 'are'} left`}`;
+  const why = `${need.what}, and ${limited}`;
   return need.smaller === undefined || need.smaller.amount > free ? { why } : { why, flags: need.smaller.flags };
+}
+
+/** The quota of app instances, which has a scope, as one of a resource of its own. */
+function withoutScope(quota: ResourceQuota): ResourceQuota {
+  if (quota.metadata.name !== instanceLimitsName) return quota;
+  const only = (amounts: Record<string, string> | undefined) => defined({ [appInstances]: amounts?.['pods'] });
+  return { ...quota, spec: {}, status: { hard: only(quota.status?.hard), used: only(quota.status?.used) } };
 }
 
 /** Why the quotas are not enough; undefined when they are. Quotas for only some pods are left to the API server. */
 export function quotaRefusal(quotas: readonly ResourceQuota[], needs: readonly Need[]): QuotaRefusal | undefined {
-  const whole = quotas.filter(({ spec }) => (spec?.scopes ?? []).length === 0 && spec?.scopeSelector === undefined);
+  const whole = quotas.map(withoutScope).filter(({ spec }) => (spec?.scopes ?? []).length === 0 && spec?.scopeSelector === undefined);
   const reasons = whole.flatMap((quota) => needs.flatMap((need) => need.names.flatMap((name) => refusal(quota, name, need) ?? [])));
   return reasons[0];
+}
+
+/** Why an instance of a process would be larger than the quotas of org and space allow; undefined when none would be. */
+export function instanceRefusal(quotas: readonly ResourceQuota[], plan: AppPlan, info: KfInfo): QuotaRefusal | undefined {
+  const limits = quotas.find(({ metadata }) => metadata.name === limitsName);
+  const { org, space } = limits === undefined ? {} : readApplied(limits);
+  const [inOrg = Infinity, inSpace = Infinity] = [org?.limits.instanceMemoryMB, space?.limits.instanceMemoryMB];
+  const most = Math.min(inOrg, inSpace);
+  const processes = plan.processes.some(({ type }) => type === webProcess) ? plan.processes : [{ type: webProcess }, ...plan.processes];
+  const large = processes.find((process) => sizeOf(process, info).memoryMB > most);
+  if (large === undefined) return undefined;
+  const quota = inSpace <= inOrg ? `space quota '${space?.name ?? ''}'` : `org quota '${org?.name ?? ''}'`;
+  const asked = formatMegabytes(sizeOf(large, info).memoryMB);
+  const why = `an instance of '${large.type}' takes ${asked} of memory, and the ${quota} allows at most ${formatMegabytes(most)}`;
+  return large.type === webProcess && most > 0 ? { why, flags: `-m ${formatMegabytes(most)}` } : { why };
 }
 
 /** @throws KfError `quota` when a new app cannot fit into the space */
@@ -151,7 +193,7 @@ export async function assertRoom(session: SpaceSession, info: KfInfo, plan: AppP
     if (isForbidden(error)) return { items: [] };
     throw error;
   });
-  const refused = quotaRefusal(quotas.items, needsOfNewApp(plan, info, start));
+  const refused = instanceRefusal(quotas.items, plan, info) ?? quotaRefusal(quotas.items, needsOfNewApp(plan, info, start));
   if (refused === undefined) return;
   throw new KfError('quota', `App '${plan.name}' exceeds a quota of space '${space.name}': ${refused.why}.`, {
     hints: [`${bin} apps`, ...(refused.flags === undefined ? [] : [`${bin} push ${plan.name} ${refused.flags}`])],
