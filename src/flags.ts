@@ -87,6 +87,26 @@ export const noWaitFlag = () => Flags.boolean({ summary: 'return when the first 
 /** Scripts pass a password to `auth` and `login`, because cf needs one there. */
 export const passwordNotUsed = 'The password is not used: the kubeconfig holds the credentials.';
 
+/** Flags of cf that scripts give to login, auth and api, and what decides in their place. */
+const decidedByKubeconfig: Readonly<Record<string, string>> = {
+  'skip-ssl-validation': 'the kubeconfig says how the server is verified',
+  origin: 'the users are those of the kubeconfig',
+  'client-credentials': 'the users are those of the kubeconfig, also those of programs',
+};
+
+/** Such a flag, which is accepted. */
+export const ofKubeconfig = (name: string) => Flags.boolean({ summary: `no effect: ${decidedByKubeconfig[name] ?? ''}` });
+
+/** The same with a value. */
+export const originFlag = () => Flags.string({ summary: `no effect: ${decidedByKubeconfig['origin'] ?? ''}`, helpValue: 'ORIGIN' });
+
+/** One sentence on stderr for all of these flags that were given; undefined for none. */
+export function withoutEffect(flags: Readonly<Record<string, unknown>>): string | undefined {
+  const given = Object.entries(decidedByKubeconfig).filter(([name]) => flags[name] !== undefined && flags[name] !== false);
+  if (given.length === 0) return undefined;
+  return given.map(([name, why]) => `'--${name}' has no effect: ${why}.`).join(' ');
+}
+
 /** A required argument; stdin is never read for it. */
 export const requiredArg = (description: string) => Args.string({ required: true, ignoreStdin: true, description });
 /** The last argument, once or several times. */

@@ -1,6 +1,6 @@
 import * as Flags from '@oclif/core/flags';
 import { KfCommand } from '../base-command.ts';
-import { optionalArg } from '../flags.ts';
+import { ofKubeconfig, optionalArg, withoutEffect } from '../flags.ts';
 import { line, pairs } from '../lib/views/block.ts';
 
 interface Result {
@@ -11,15 +11,23 @@ interface Result {
 
 export default class Api extends KfCommand<Result> {
   static override summary = 'set or show the cluster: a context of the kubeconfig, or its URL';
-  static override examples = ['kf api', 'kf api example-context', 'kf api https://kubernetes.example.com:6443'];
+  static override examples = [
+    'kf api',
+    'kf api example-context',
+    'kf api https://kubernetes.example.com:6443',
+    'kf api kubernetes.example.com',
+  ];
   static override seeAlso = ['auth', 'target'];
-  static override args = { URL: optionalArg('context or URL') };
+  static override args = { URL: optionalArg('context, URL or host') };
   static override flags = {
     unset: Flags.boolean({ summary: 'forget cluster, org and space' }),
+    'skip-ssl-validation': ofKubeconfig('skip-ssl-validation'),
   };
 
   async run(): Promise<Result> {
     const { args, flags } = await this.parse(Api);
+    const ignored = withoutEffect(flags);
+    if (ignored !== undefined) this.warn(ignored);
     const { contextFor, forgetTarget, pinContext } = await import('../lib/ops/tenancy/login.ts');
     if (flags.unset) {
       this.say`Unsetting API endpoint...`;

@@ -1,7 +1,7 @@
 import * as Flags from '@oclif/core/flags';
 import { KfCommand } from '../base-command.ts';
 import type { TargetDetails } from '../lib/api/results.ts';
-import { passwordNotUsed } from '../flags.ts';
+import { ofKubeconfig, originFlag, passwordNotUsed, withoutEffect } from '../flags.ts';
 import { line } from '../lib/views/block.ts';
 import { renderTarget } from '../lib/views/target.ts';
 
@@ -16,11 +16,15 @@ export default class Login extends KfCommand<TargetDetails> {
     password: Flags.string({ char: 'p', summary: 'not used: the kubeconfig holds the credentials', helpValue: 'PASSWORD' }),
     org: Flags.string({ char: 'o', summary: 'org', helpValue: 'ORG' }),
     space: Flags.string({ char: 's', summary: 'space', helpValue: 'SPACE' }),
+    origin: originFlag(),
+    'skip-ssl-validation': ofKubeconfig('skip-ssl-validation'),
   };
 
   async run(): Promise<TargetDetails> {
     const { flags } = await this.parse(Login);
     if (flags.password !== undefined) this.warn(passwordNotUsed);
+    const ignored = withoutEffect(flags);
+    if (ignored !== undefined) this.warn(ignored);
     const [{ chooseUser, contextFor, pinContext }, { describeTarget, setTarget }, { listOrgs }] = await Promise.all([
       import('../lib/ops/tenancy/login.ts'),
       import('../lib/ops/tenancy/target.ts'),

@@ -16,15 +16,10 @@ const rollout = {
 const evenly = 'the gateway spreads requests evenly over the instances';
 const httpOnly = (command: string): string => `kf has HTTP routes only: kf ${command} DOMAIN -n HOST --path PATH`;
 const noLogRate = 'logs have no rate limit';
-const verification: Elsewhere = {
-  because: 'the kubeconfig says how the server is verified',
-  hint: 'kubectl config set-cluster CLUSTER --insecure-skip-tls-verify=true',
-};
 const credentials: Elsewhere = {
   because: 'the kubeconfig says where credentials come from, for example from an exec plugin',
   hint: 'kubectl config set-credentials USER --exec-command=COMMAND --exec-api-version=client.authentication.k8s.io/v1',
 };
-const users: Elsewhere = { because: 'users are those of the kubeconfig', hint: 'kf auth USER' };
 
 const roleUsers = {
   client: {
@@ -53,11 +48,10 @@ const named: Elsewhere = {
 
 /** By command, then by the typed flag without its dashes; a text is the alternative until kf has the flag. */
 export const cfFlags: Readonly<Record<string, Readonly<Record<string, string | Elsewhere>>>> = {
-  api: { 'skip-ssl-validation': verification },
   plugins: { checksum: 'npm view PLUGIN dist.integrity', outdated: 'npm outdated in the folder of the plugins' },
   'install-plugin': { r: 'kf install-plugin NPM_PACKAGE: plugins come from npm' },
-  login: { 'skip-ssl-validation': verification, sso: credentials, 'sso-passcode': credentials, origin: users },
-  auth: { 'client-credentials': credentials, origin: users, assertion: credentials },
+  login: { sso: credentials, 'sso-passcode': credentials },
+  auth: { assertion: credentials },
   space: { 'security-group-rules': 'kubectl get networkpolicies -n SPACE_GUID -o yaml (kf space SPACE --guid prints the GUID)' },
   ...{ labels: ofLabels, 'set-label': ofLabels, 'unset-label': ofLabels },
   stacks: { labels: ofBuilder },

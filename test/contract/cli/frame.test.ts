@@ -124,8 +124,7 @@ describe('a wrong command line', () => {
   });
 
   it.each([
-    [['api', 'x', '--skip-ssl-validation'], /^'--skip-ssl-validation' of 'api' has no effect in kf: the kubeconfig says how /],
-    [['login', '--skip-ssl-validation'], /^'--skip-ssl-validation' of 'login' has no effect in kf: the kubeconfig says how /],
+    [['login', '--sso'], /^'--sso' of 'login' has no effect in kf: the kubeconfig /],
     [['login', '--sso'], /^'--sso' of 'login' has no effect in kf: the kubeconfig says where credentials come from/],
   ])('with a flag of cf that the kubeconfig replaces names the key there: %j', async (argv, message) => {
     const run = await user().run(argv);

@@ -62,6 +62,24 @@ describe('api', () => {
   });
 });
 
+describe('flags of a login at Cloud Foundry', () => {
+  it.each([
+    [['api', 'two', '--skip-ssl-validation'], "'--skip-ssl-validation' has no effect: the kubeconfig says how the server is verified.\n"],
+    [['login', '-u', 'bob', '-o', 'example-org', '--origin', 'ldap'], "'--origin' has no effect: the users are those of the kubeconfig.\n"],
+    [
+      ['login', '-a', 'two', '--skip-ssl-validation', '--origin', 'x'],
+      /^'--skip-ssl-validation' has no effect: .* '--origin' has no effect: .*\n$/,
+    ],
+    [
+      ['auth', 'bob', '--client-credentials'],
+      "'--client-credentials' has no effect: the users are those of the kubeconfig, also those of programs.\n",
+    ],
+  ])('are accepted, with one sentence: %j', async (argv, sentence) => {
+    const run = await cli.run(argv);
+    expect([run.code, run.stderr]).toEqual([0, typeof sentence === 'string' ? sentence : expect.stringMatching(sentence)]);
+  });
+});
+
 describe('auth and login', () => {
   it('auth takes a user of the kubeconfig, and says that no password is used', async () => {
     const run = await cli.run(['auth', 'bob', 'secret']);

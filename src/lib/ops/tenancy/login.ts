@@ -10,13 +10,21 @@ type Env = Readonly<Record<string, string | undefined>>;
 
 const withoutSlash = (url: string): string => url.replace(/\/$/, '');
 
-/** The context of that name, or the first one whose cluster has that URL. @throws KfError `usage` naming the existing ones */
+/** True for the URL itself. As in cf, a text without a scheme means https; a host alone also fits a server with another port. */
+function isServer(server: string, given: string): boolean {
+  const url = URL.parse(server);
+  if (given.includes('://') || url === null) return withoutSlash(server) === withoutSlash(given);
+  const wanted = withoutSlash(given).toLowerCase();
+  return url.protocol === 'https:' && (url.host === wanted || url.hostname === wanted || withoutSlash(server) === `https://${wanted}`);
+}
+
+/** The context of that name, or the first one whose cluster has that URL or host. @throws KfError `usage` naming the existing ones */
 export async function contextFor(env: Env, nameOrUrl: string): Promise<string> {
   const config = await readKubeconfig({ env });
   if (config.contexts.has(nameOrUrl)) return nameOrUrl;
   const byUrl = [...config.contexts].find(([, { cluster }]) => {
     const server = config.clusters.get(cluster)?.server;
-    return server !== undefined && withoutSlash(server) === withoutSlash(nameOrUrl);
+    return server !== undefined && isServer(server, nameOrUrl);
   });
   if (byUrl !== undefined) return byUrl[0];
   const names = [...config.contexts.keys()].map((name) => `'${name}'`).join(', ');
