@@ -146,7 +146,10 @@ describe('a plugin', () => {
     expect(await cli.run(['second'])).toMatchObject({ code: 0, stdout: 'second\n' });
     await cli.run(['uninstall-plugin', 'second']);
     expect(left()).toEqual([]);
-    expect(await cli.run(['uninstall-plugin', 'second'])).toMatchObject({ code: 1, stderr: 'Plugin second does not exist.\n' });
+    expect(await cli.run(['uninstall-plugin', 'second'])).toMatchObject({
+      code: 1,
+      stderr: 'Plugin second does not exist.\n\nTIP:\n   kf plugins\n',
+    });
   });
 
   it('is installed from a path without a dot in front, too', async () => {

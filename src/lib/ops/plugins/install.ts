@@ -111,7 +111,8 @@ export async function uninstallPlugin(
   name: string,
 ): Promise<{ name: string; version: string }> {
   const { plugins, details } = await readPluginPackage(folder);
-  if (!plugins.some((plugin) => plugin.name === name)) throw new KfError('not-found', `Plugin ${name} does not exist.`);
+  if (!plugins.some((plugin) => plugin.name === name))
+    throw new KfError('not-found', `Plugin ${name} does not exist.`, { hints: ['kf plugins'] });
   const version = details?.find((plugin) => plugin.name === name)?.version ?? (await versionOf(folder, name));
   if (plugins.length === 1) {
     await rm(folder, { recursive: true, force: true });

@@ -33,7 +33,9 @@ async function assertFree(session: Session, name: string): Promise<void> {
   const hints = [`${session.bin} domains`];
   if (!fullName.test(name) || name.length > mostCharacters) {
     const rule = 'write it in full, with letters, digits, dots and hyphens';
-    throw new KfError('usage', `The domain '${name}' is not a valid name: ${rule}, for example apps.example.com.`);
+    throw new KfError('usage', `The domain '${name}' is not a valid name: ${rule}, for example apps.example.com.`, {
+      hints: ['kf domains'],
+    });
   }
   const other = overlapping(name, await listDomainObjects(session));
   if (other === name) throw new KfError('conflict', `The domain name '${name}' is already in use.`, { hints });
