@@ -117,7 +117,7 @@ export const cfCommands: Readonly<Record<string, readonly CfCommand[]>> = {
     ['routes', 'r', '', ''],
     ['route', 'ro', '', ''],
     ['create-route', '', '', ''],
-    ['update-route', '', 'update route', 'kf unmap-route, then kf map-route again'],
+    ['update-route', '', '', ''],
     ['check-route', '', '', ''],
     ['map-route', '', '', ''],
     ['unmap-route', '', '', ''],

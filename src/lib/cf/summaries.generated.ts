@@ -113,6 +113,7 @@ export const summaries: Readonly<Record<string, string>> = {
   "unset-space-quota": "take the quota from a space",
   "unset-space-role": "take a role in a space from a user",
   "update-org-quota": "change a quota of orgs",
+  "update-route": "set an option of a route, if the gateway can do it",
   "update-space-quota": "change a quota of spaces",
   "update-user-provided-service": "change credentials or tags of a service",
 };

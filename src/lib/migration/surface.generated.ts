@@ -88,6 +88,7 @@ export const surface: Readonly<Record<string, CallFacts>> = {
   "routes": ["org-level labels=",0],
   "route": ["n,hostname= path= port=",1],
   "create-route": ["n,hostname= path= port= o,option=",1],
+  "update-route": ["n,hostname= path= o,option= r,remove-option=",1,{"":["differs","requests go to the instances in turn; other load balancing is refused, because the Gateway API has no setting for it"]}],
   "check-route": ["n,hostname= path= port=",1],
   "map-route": ["n,hostname= path= app-port= app-protocol= port= o,option=",2,{"--app-protocol":["differs","http1 is the only protocol"],"--app-protocol=http2":["refused","an app that speaks HTTP/1.1"]}],
   "unmap-route": ["n,hostname= path= port=",2],

@@ -134,6 +134,7 @@ const day: string[][] = [
   ['unmap-route', 'shop', 'apps.localhost', '--hostname', 'other'],
   ['create-route', 'apps.localhost', '--hostname', 'spare'],
   ['check-route', 'apps.localhost', '--hostname', 'spare'],
+  ['update-route', 'apps.localhost', '--hostname', 'spare', '-o', 'loadbalancing=round-robin'],
   ['route', 'apps.localhost', '--hostname', 'spare'],
   ['delete-route', 'apps.localhost', '--hostname', 'spare', '-f'],
   ['delete-orphaned-routes', '-f'],

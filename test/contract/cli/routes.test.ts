@@ -385,3 +385,35 @@ describe('a route command', () => {
     expect(run.stderr).toContain("No org targeted, use 'kf target -o ORG' to target an org.");
   });
 });
+
+describe('options', () => {
+  it('update-route takes what gateways do anyway, and says so as cf does', async () => {
+    await addRoute({ path: '/cart' });
+    const text = 'Updating route shop.apps.localhost/cart for org example-org / space example-space as alice...\n';
+    for (const flags of [
+      ['-o', 'loadbalancing=round-robin'],
+      ['-r', 'loadbalancing'],
+    ]) {
+      const updated = await cli.run(['update-route', ...address, '--path', 'cart', ...flags]);
+      expect(updated).toMatchObject({ code: 0, stderr: '' });
+      expect(updated.stdout).toBe(`${text}Route shop.apps.localhost/cart has been updated\nOK\n\n`);
+    }
+    const missing = await cli.run(['update-route', 'apps.localhost', '-n', 'none', '-o', 'loadbalancing=round-robin']);
+    expect(missing).toMatchObject({ code: 1, stderr: expect.stringContaining("Route with host 'none'") as string });
+  });
+
+  it.each([
+    [[], 'No options were specified'],
+    [['-o', 'loadbalancing=least-connection'], 'requests go to the instances in turn'],
+    [['-o', 'loadbalancing=hash', '-o', 'hash_header=X-User'], 'the Gateway API has no setting for it'],
+    [['-o', 'loadbalancing'], "the option 'loadbalancing' needs a value"],
+    [['-o', 'colour=red'], "there is no option 'colour' of a route"],
+    [['-r', 'colour'], "there is no option 'colour' of a route"],
+  ])('update-route %j is refused: %s', async (flags, text) => {
+    await addRoute();
+    expect(await cli.run(['update-route', ...address, ...flags])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(text) as string,
+    });
+  });
+});
