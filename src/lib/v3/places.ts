@@ -1,11 +1,14 @@
 // Organizations, spaces and roles.
 
 import type { RoleBinding, Subject } from '../api/core.ts';
-import { labels } from '../api/group.ts';
+import { annotations, labels } from '../api/group.ts';
 import type { Stored } from '../api/object.ts';
 import { cfRoles, type CfRole } from '../api/roles.ts';
 import type { CFOrg, CFSpace } from '../api/types.generated.ts';
 import { identityOf, metadataOf, toOne, type LinkTo, type V3Resource } from './resource.ts';
+
+/** Without an annotation, and with an empty one, it has none. */
+const quotaOf = ({ metadata }: Stored<CFOrg> | Stored<CFSpace>) => toOne(metadata.annotations?.[annotations.quota]);
 
 export function presentOrg(org: Stored<CFOrg>, link: LinkTo): V3Resource {
   const self = `/v3/organizations/${org.metadata.name}`;
@@ -13,7 +16,7 @@ export function presentOrg(org: Stored<CFOrg>, link: LinkTo): V3Resource {
     ...identityOf(org),
     name: org.spec.displayName,
     suspended: false,
-    relationships: { quota: { data: null } },
+    relationships: { quota: quotaOf(org) },
     metadata: metadataOf(org),
     links: { self: link(self), domains: link(`${self}/domains`), default_domain: link(`${self}/domains/default`) },
   };
@@ -24,7 +27,7 @@ export function presentSpace(space: Stored<CFSpace>, link: LinkTo): V3Resource {
   return {
     ...identityOf(space),
     name: spec.displayName,
-    relationships: { organization: toOne(metadata.namespace), quota: { data: null } },
+    relationships: { organization: toOne(metadata.namespace), quota: quotaOf(space) },
     metadata: metadataOf(space),
     links: { self: link(`/v3/spaces/${metadata.name}`), organization: link(`/v3/organizations/${metadata.namespace}`) },
   };

@@ -233,6 +233,15 @@ describe('a resource of the v3 API', () => {
     });
   });
 
+  it('names the quota of an org and of a space', () => {
+    const withQuota = <T extends { metadata: object }>(place: T): T => ({
+      ...place,
+      metadata: { ...place.metadata, annotations: { [annotations.quota]: 'quota-guid' } },
+    });
+    expect(presentOrg(withQuota(org), link)).toMatchObject({ relationships: { quota: { data: { guid: 'quota-guid' } } } });
+    expect(presentSpace(withQuota(space), link)).toMatchObject({ relationships: { quota: { data: { guid: 'quota-guid' } } } });
+  });
+
   it('is no role if it was copied from the org, belongs to the root namespace, or is none of cf', () => {
     expect(roles('space-developer', 'space-guid', { [labels.propagatedFrom]: 'org-guid' })).toEqual([]);
     expect(roles('root-namespace-user', 'cf')).toEqual([]);
