@@ -87,6 +87,7 @@ export async function benchListing({ folder }: Scene): Promise<Row[]> {
     for (const [command, resource] of [
       ['apps', 'cfapps'],
       ['routes', 'cfroutes'],
+      ['services', 'cfserviceinstances'],
     ] as const) {
       const ask = async (): Promise<number> => (await kf.ok(command)).milliseconds;
       const rival = async (): Promise<number> => (await timed('kubectl', ['get', resource, '-n', guid], env)).milliseconds;

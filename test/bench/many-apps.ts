@@ -1,4 +1,4 @@
-// Creates a space with many apps in bulk: per app a stopped CFApp, its environment Secret, a CFProcess and a CFRoute.
+// Creates a space with many apps in bulk: per app a stopped CFApp, its environment Secret, a CFProcess, a CFRoute and a CFServiceInstance.
 
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -6,6 +6,7 @@ import type { KubeObject, Stored } from '../../src/lib/api/object.ts';
 import type { CFApp, CFDomain } from '../../src/lib/api/types.generated.ts';
 import { buildApp, buildEnvSecret, buildProcess } from '../../src/templates/app.ts';
 import { buildDestination, buildRoute } from '../../src/templates/route.ts';
+import { buildUserProvidedInstance } from '../../src/templates/service.ts';
 import { feed } from '../support/feed.ts';
 import { kubectl, kubectlJson, ringEnv } from '../support/kf.ts';
 
@@ -57,6 +58,10 @@ export async function addApps(space: string, from: number, howMany: number): Pro
           domain,
           destinations: [buildDestination({ guid: randomUUID(), appGuid: app.metadata.name ?? '' })],
         },
+        author,
+      ),
+      buildUserProvidedInstance(
+        { guid: randomUUID(), namespace: space, displayName: `${app.spec.displayName}-db`, secretName: randomUUID() },
         author,
       ),
     ]);
