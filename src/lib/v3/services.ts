@@ -2,6 +2,7 @@
 
 import { findCondition } from '../api/conditions.ts';
 import type { Stored } from '../api/object.ts';
+import { lastOperationOf } from '../api/service-operation.ts';
 import type { CFServiceBinding, CFServiceInstance } from '../api/types.generated.ts';
 import { identityOf, metadataOf, toOne, type LinkTo, type V3Resource } from './resource.ts';
 
@@ -11,7 +12,8 @@ const givenOrNull = (text: string | undefined): string | null => (text === undef
 export function presentServiceInstance(instance: Stored<CFServiceInstance>, link: LinkTo): V3Resource {
   const { spec, metadata, status } = instance;
   const { created_at, updated_at } = identityOf(instance);
-  const { type, state, description = '' } = status?.lastOperation ?? ({ type: 'create', state: 'in progress' } as const);
+  const { type, state } = lastOperationOf(instance);
+  const description = status?.lastOperation?.description ?? '';
   const self = `/v3/service_instances/${metadata.name}`;
   return {
     ...identityOf(instance),

@@ -19,7 +19,7 @@ import { waitForController } from '../controller-wait.ts';
 import { findServiceIfAny } from '../find.ts';
 import { appNames } from '../rows.ts';
 import { requireFollowable } from './from-secret.ts';
-import { lastOperationOf } from './user-provided.ts';
+import { operationText } from './user-provided.ts';
 
 /** How long the controller may take to copy changed credentials into the bindings. */
 const bindingPatienceMs = 10_000;
@@ -67,7 +67,7 @@ export async function describeService(session: SpaceSession, instance: Stored<CF
     routeServiceUrl: spec.routeServiceUrl ?? '',
     syslogDrainUrl: spec.syslogDrainUrl ?? '',
     lastOperation: {
-      status: lastOperationOf(instance),
+      status: operationText(instance),
       message: status?.lastOperation?.description ?? whyNotReady(instance),
       startedAt: metadata.creationTimestamp ?? '',
       updatedAt: updatedAt(instance),

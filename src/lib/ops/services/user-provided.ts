@@ -6,6 +6,7 @@ import { secretType } from '../../api/core.ts';
 import { kinds, labels } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
 import type { ServiceSummary } from '../../api/results.ts';
+import { lastOperationOf } from '../../api/service-operation.ts';
 import type { CFApp, CFServiceBinding, CFServiceInstance } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import { watchObject } from '../../kube/watch-list.ts';
@@ -27,11 +28,10 @@ const bindingPatienceMs = 30_000;
 const toldPatienceMs = 3_000;
 
 /** As cf words it: `create succeeded`. */
-export function lastOperationOf(instance: Stored<CFServiceInstance>): string {
+export function operationText(instance: Stored<CFServiceInstance>): string {
   if (instance.metadata.deletionTimestamp !== undefined) return 'delete in progress';
-  const operation = instance.status?.lastOperation;
-  if (operation !== undefined) return `${operation.type} ${operation.state}`;
-  return 'create in progress';
+  const { type, state } = lastOperationOf(instance);
+  return `${type} ${state}`;
 }
 
 /** The space's service instances by name, with the apps bound to each. */
@@ -53,7 +53,7 @@ export async function listServices(session: SpaceSession): Promise<ServiceSummar
         .filter((binding) => binding.spec.type === 'app' && binding.spec.service.name === instance.metadata.name)
         .flatMap((binding) => apps.get(binding.spec.appRef.name) ?? [])
         .toSorted(),
-      lastOperation: lastOperationOf(instance),
+      lastOperation: operationText(instance),
       broker: '',
       tags: instance.spec.tags ?? [],
     }))
