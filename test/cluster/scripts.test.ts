@@ -5,9 +5,51 @@ import { cp, readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { Kf, ringEnv } from '../support/kf.ts';
+import { Kf, kubectlJson, ringEnv } from '../support/kf.ts';
 import { Pipeline, scriptsFolder, type ScriptRun } from '../support/pipelines.ts';
 import { image, lanes, org, space, type Lane, type Step } from '../support/script-lanes.ts';
+
+interface Process {
+  spec: { processType: string; command: string; memoryMB: number };
+  status: { actualInstances: number };
+}
+
+/** An app repository that was written for Cloud Foundry. */
+const repository: Lane = {
+  app: 'shop',
+  begin: 'target',
+  steps: [
+    {
+      script: 'push-repository.sh',
+      prints: [
+        'name: shop',
+        'routes: shop.apps.localhost, www-shop.apps.localhost/shop',
+        'instances: 2/2',
+        'name: shop-admin',
+        'instances: 1/1',
+        JSON.stringify({
+          title: 'The shop',
+          name: 'shop',
+          uris: ['shop.apps.localhost', 'www-shop.apps.localhost/shop'],
+          database: 'postgres://db.example.com/shop',
+          mail: 'mail.example.com',
+          environment: 'production',
+          currency: 'EUR',
+          retries: '3',
+          hasLocalSettings: false,
+        }),
+        '{"apple":2}',
+      ],
+      then: async () => {
+        const { items } = await kubectlJson<{ items: Process[] }>('get', 'cfprocesses', '-n', ringEnv('KF_TEST_SPACE_GUID'));
+        const worker = items.find(({ spec }) => spec.processType === 'worker' && spec.command === 'node worker.js');
+        expect([worker?.spec.memoryMB, worker?.status.actualInstances]).toEqual([48, 1]);
+      },
+    },
+  ],
+};
+
+const all: readonly Lane[] = [repository, ...lanes];
 
 interface Outcome {
   ran: ScriptRun;
@@ -51,6 +93,7 @@ async function startPipeline(lane: Lane): Promise<Pipeline> {
   for (const [name, app] of [
     ['source', 'procfile-worker'],
     ['site', 'static-site'],
+    ['shop', 'shop'],
   ] as const)
     await cp(path.resolve('test/fixtures/apps', app), path.join(pipeline.folder, name), { recursive: true });
   if (lane.begin !== 'nothing') await pipeline.prepare('cf target -o "$CF_ORG" -s "$CF_SPACE"');
@@ -71,7 +114,7 @@ async function runStep(pipeline: Pipeline, step: Step): Promise<Outcome> {
 
 /** Starts every lane; each step waits for the one before it, whatever became of that. */
 beforeAll(() => {
-  for (const lane of lanes) {
+  for (const lane of all) {
     const started = startPipeline(lane);
     let before: Promise<unknown> = started;
     for (const step of lane.steps) {
@@ -86,14 +129,14 @@ afterAll(async () => {
   await Promise.allSettled(outcomes.values());
   const [developer, admin] = await Promise.all([Kf.create(), Kf.create('admin')]);
   const apps = await developer.json<{ name: string }[]>('apps');
-  const made = apps.map(({ name }) => name).filter((name) => /^(bg|ops|cfg|lane|colours|rev)/.test(name));
+  const made = apps.map(({ name }) => name).filter((name) => /^(bg|ops|cfg|lane|colours|rev|shop)/.test(name));
   await Promise.all(made.map((app) => developer.run(['delete', app, '-r', '-f'])));
-  await Promise.all(['cfg-db', 'cfg-keys-new'].map((service) => developer.run(['delete-service', service, '-f'])));
+  await Promise.all(['cfg-db', 'cfg-keys-new', 'shop-db', 'shop-mail'].map((service) => developer.run(['delete-service', service, '-f'])));
   await admin.run(['delete-org', org, '-f']);
   await Promise.all([developer.remove(), admin.remove(), ...pipelines.map((pipeline) => pipeline.remove())]);
 });
 
-describe.each(lanes.map((lane) => ({ name: lane.app, steps: lane.steps })))('scripts of $name', ({ steps }) => {
+describe.each(all.map((lane) => ({ name: lane.app, steps: lane.steps })))('scripts of $name', ({ steps }) => {
   test.each(steps.map((step) => ({ name: nameOf(step), step })))('$name', async ({ step }) => {
     const outcome = outcomes.get(step);
     if (outcome === undefined) throw new Error('it was not run');
@@ -106,7 +149,7 @@ describe.each(lanes.map((lane) => ({ name: lane.app, steps: lane.steps })))('scr
 });
 
 test('every script is run here, or shown by kf migrate check as one that cannot run', async () => {
-  const run = lanes.flatMap(({ steps }) => steps.map(({ script }) => script));
+  const run = all.flatMap(({ steps }) => steps.map(({ script }) => script));
   const checked = await readFile('test/contract/cli/migrate.test.ts', 'utf8');
   const others = (await readdir(scriptsFolder)).filter((name) => !run.includes(name));
   expect(others.filter((name) => !checked.includes(`'${name}'`))).toEqual([]);

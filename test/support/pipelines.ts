@@ -64,8 +64,9 @@ export class Pipeline {
     await Promise.all([bin, home, folder].map((one) => mkdir(one)));
     await symlink(ringEnv('KF_TEST_BIN'), path.join(bin, 'cf'));
     // Requests to apps arrive at the gateway of the ring's cluster, wherever it listens.
-    const port = process.env['KF_CLUSTER_HTTP_PORT'] ?? '80';
-    await writeFile(path.join(home, '.curlrc'), `connect-to = ":80:127.0.0.1:${port}"\n`);
+    const ports = { 80: process.env['KF_CLUSTER_HTTP_PORT'] ?? '80', 443: process.env['KF_CLUSTER_HTTPS_PORT'] ?? '443' };
+    const reach = Object.entries(ports).map(([port, at]) => `connect-to = ":${port}:127.0.0.1:${at}"\n`);
+    await writeFile(path.join(home, '.curlrc'), reach.join(''));
     const { PATH = '' } = process.env;
     const own = { PATH: `${bin}:${PATH}`, HOME: home, CF_HOME: home, LANG: 'C.UTF-8', RUNNER_TEMP: home };
     return new Pipeline(folder, { ...own, ...variables });
@@ -87,6 +88,11 @@ export class Pipeline {
     const isScript = text.startsWith('#!');
     const start = isScript ? [path.join(scriptsFolder, file)] : ['-eo', 'pipefail', '-c', text];
     return this.#bash([...start, ...(options.args ?? [])], options.env);
+  }
+
+  /** Runs a line of a shell. */
+  shell(line: string): Promise<ScriptRun> {
+    return this.#bash(['-o', 'pipefail', '-c', line]);
   }
 
   /** Runs commands that are no script of a fixture: what was there before. */
