@@ -22,6 +22,7 @@ const registryObjects = [
   'NetworkPolicy kf-system/kf-registry',
 ];
 const traefikIn = (namespace: string): string[] => [
+  `ConfigMap ${namespace}/kf-gateway-request-id`,
   `Deployment ${namespace}/kf-gateway`,
   `Gateway ${namespace}/kf`,
   `Service ${namespace}/kf-gateway`,
@@ -110,7 +111,7 @@ export const options: Option[] = [
       [pagesPolicy]: lets('kf-system'),
       [info]: { gateway: { namespace: 'kf-system', internalAddress: 'http://kf-gateway.kf-system.svc' } },
     },
-    adds: ['ServiceAccount kf-system/kf-gateway', 'NetworkPolicy kf-system/kf-gateway'],
+    adds: ['ConfigMap kf-system/kf-gateway-request-id', 'ServiceAccount kf-system/kf-gateway', 'NetworkPolicy kf-system/kf-gateway'],
     // The gateway is in the namespace of its Secret.
     lacks: [...traefikIn('kf-node'), 'Namespace kf-node', certificateGrant],
   },

@@ -1,8 +1,12 @@
 // Messages about routes are true: OK when requests get through, and no answer of an app after unmap-route and stop.
 
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { connect } from 'node:http2';
+import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { get, type Answer } from '../support/http.ts';
+import { WebSocket } from 'ws';
+import { get, getSecurely, securePort, type Answer } from '../support/http.ts';
 import { Kf, kubectl } from '../support/kf.ts';
 import { until } from '../support/until.ts';
 
@@ -28,6 +32,54 @@ test('a start leaves one request of kf in the log, and so does a push', async ()
   await until('the request of kf in the log', async () => requestsIn(await log()) > 0);
   expect(requestsIn(await log())).toBe(1);
   expect((await get(`${name}.${domain}`, '/headers')).status).toBe(200);
+});
+
+describe('a request with https', () => {
+  const host = `${name}.${domain}`;
+  const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+  let ca: string;
+  beforeAll(async () => {
+    ca = (await kf.ok('ca-certificate')).stdout;
+  });
+
+  const headersAtApp = async (headers: Record<string, string> = {}): Promise<Record<string, string>> =>
+    JSON.parse((await getSecurely(host, { ca, headers }, '/headers')).body) as Record<string, string>;
+
+  test('reaches the app with the address of the client, its protocol, and an ID, whatever the client says of them', async () => {
+    const [one, other] = await Promise.all([headersAtApp(), headersAtApp({ 'x-forwarded-proto': 'ftp', 'x-vcap-request-id': 'mine' })]);
+    const own = { 'x-forwarded-proto': 'https', 'x-forwarded-host': host, 'x-forwarded-for': expect.stringMatching(/^[0-9.]+$/) as string };
+    expect([one, other]).toMatchObject([own, own]);
+    expect([one['x-vcap-request-id'], other['x-vcap-request-id']]).toEqual([expect.stringMatching(uuid), expect.stringMatching(uuid)]);
+    expect(one['x-vcap-request-id']).not.toBe(other['x-vcap-request-id']);
+    expect(one['x-request-id']).toBe(one['x-vcap-request-id']);
+  });
+
+  test('keeps the ID that its client gave it', async () => {
+    expect(await headersAtApp({ 'x-request-id': 'of-the-client' })).toMatchObject({ 'x-request-id': 'of-the-client' });
+  });
+
+  test('may use HTTP/2', async () => {
+    const session = connect(`https://127.0.0.1:${securePort()}`, { ca, servername: host });
+    const stream = session.request({ ':path': '/', ':authority': host });
+    try {
+      expect(await text(stream)).toContain('kf sample 1, instance 0');
+      expect(session.alpnProtocol).toBe('h2');
+    } finally {
+      session.close();
+    }
+  });
+
+  test('may become a WebSocket', async () => {
+    const socket = new WebSocket(`wss://${host}:${securePort()}/`, {
+      ca,
+      lookup: (_, __, found) => found(null, [{ address: '127.0.0.1', family: 4 }]),
+    });
+    const [greeting] = (await once(socket, 'message')) as [Buffer];
+    socket.send('echo');
+    const [echo] = (await once(socket, 'message')) as [Buffer];
+    socket.close();
+    expect([String(greeting), String(echo)]).toEqual(['by https', 'echo']);
+  });
 });
 
 /** Which server answered; for an unknown one the whole answer, so that a failure shows it. */

@@ -15,6 +15,9 @@ async function answerOf(answer: IncomingMessage): Promise<Answer> {
   return { status: answer.statusCode ?? 0, body, headers: answer.headers };
 }
 
+/** The port of the ring's cluster for https. */
+export const securePort = (): number => Number(process.env['KF_CLUSTER_HTTPS_PORT'] ?? '443');
+
 export interface SecureOptions {
   /** Certificates of the authorities that the client trusts, and no others. */
   ca: string | readonly string[];
@@ -23,7 +26,7 @@ export interface SecureOptions {
 
 /** GET with https at the port of the ring's cluster. @throws Error for a certificate that the client does not trust */
 export function getSecurely(host: string, { ca, headers = {} }: SecureOptions, urlPath = '/'): Promise<Answer> {
-  const port = Number(process.env['KF_CLUSTER_HTTPS_PORT'] ?? '443');
+  const port = securePort();
   return new Promise((resolve, reject) => {
     const options = {
       host: '127.0.0.1',

@@ -4,6 +4,7 @@ import type { KubeObject } from '../../lib/api/object.ts';
 import { places } from '../../lib/api/group.ts';
 import { gatewayNamespace, needsHostPorts } from './namespaces.ts';
 import { managedByLabel, rootNamespace, systemNamespace, type SetupPlan } from './options.ts';
+import { buildRequestId, requestId } from './request-id.ts';
 import { restrictedContainer, restrictedPod } from '../pod-security.ts';
 import { defined } from '../../lib/defined.ts';
 import { buildDeployment, buildService, buildServiceAccount } from './workload.ts';
@@ -96,6 +97,7 @@ function traefik(plan: SetupPlan): Record<string, unknown> {
     args: [
       `--entrypoints.traefik.address=:${adminPort}`,
       ...entryPointArguments(plan),
+      ...requestId.arguments(entryPoints(plan)),
       '--providers.kubernetesgateway=true',
       // By default Traefik waits 2 s between two configurations, which would delay new routes.
       '--providers.providersthrottleduration=100ms',
@@ -110,7 +112,8 @@ function traefik(plan: SetupPlan): Record<string, unknown> {
     env: [{ name: 'GOMEMLIMIT', value: '800MiB' }],
     resources: { requests: { cpu: '20m', memory: '64Mi' }, limits: { memory: '1Gi' } },
     securityContext: restrictedContainer,
-    volumeMounts: [{ name: 'tmp', mountPath: '/tmp' }],
+    workingDir: requestId.workingDir,
+    volumeMounts: [{ name: 'tmp', mountPath: '/tmp' }, requestId.volumeMount],
   };
 }
 
@@ -217,6 +220,7 @@ export function buildGateway(plan: SetupPlan): KubeObject[] {
     },
     ...access(namespace),
     buildServiceAccount(namespace, traefikName),
+    buildRequestId(namespace),
     buildDeployment({
       name: traefikName,
       namespace,
@@ -224,7 +228,8 @@ export function buildGateway(plan: SetupPlan): KubeObject[] {
       token: true,
       podSecurity: restrictedPod,
       containers: [traefik(plan)],
-      volumes: [{ name: 'tmp', emptyDir: {} }],
+      volumes: [{ name: 'tmp', emptyDir: {} }, requestId.volume],
+      annotations: requestId.annotations,
     }),
     service,
     ...internal,

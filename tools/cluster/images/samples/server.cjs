@@ -1,4 +1,5 @@
 // The sample app: answers on $PORT with its environment, prints each request, ends in order on SIGTERM.
+const { createHash } = require('node:crypto');
 const { readdirSync, readFileSync, statSync } = require('node:fs');
 const http = require('node:http');
 const { hostname } = require('node:os');
@@ -61,6 +62,20 @@ const server = http.createServer(async (request, response) => {
   });
   response.end(body);
   console.log(`${request.method} ${request.url} ${status}`);
+});
+
+/** The shortest WebSocket server (RFC 6455): it says how the request came, and returns each short text. */
+server.on('upgrade', (request, socket) => {
+  const accept = createHash('sha1').update(`${request.headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64');
+  const say = (bytes) => socket.write(Buffer.concat([Buffer.from([0x81, bytes.length]), bytes]));
+  socket.write(`HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`);
+  say(Buffer.from(`by ${request.headers['x-forwarded-proto']}`));
+  socket.on('error', () => socket.destroy());
+  socket.on('data', (frame) => {
+    if ((frame[0] & 0x0f) !== 1) return socket.end(Buffer.from([0x88, 0]));
+    const mask = frame.subarray(2, 6);
+    say(frame.subarray(6, 6 + (frame[1] & 0x7f)).map((byte, at) => byte ^ mask[at % 4]));
+  });
 });
 
 server.listen(port, () => console.log(`sample ${version}, instance ${instance}, listening on port ${port}`));
