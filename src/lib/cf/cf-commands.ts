@@ -216,10 +216,10 @@ export const cfCommands: Readonly<Record<string, readonly CfCommand[]>> = {
     ['reset-space-isolation-segment', '', 'clear space segment', 'node selectors and taints of the cluster'],
   ],
   'FEATURE FLAGS': [
-    ['feature-flags', '', 'feature flags', "the cluster's RBAC decides who may do what"],
-    ['feature-flag', '', 'feature flag', "the cluster's RBAC decides who may do what"],
-    ['enable-feature-flag', '', 'enable feature flag', "the cluster's RBAC decides who may do what"],
-    ['disable-feature-flag', '', 'disable feature flag', "the cluster's RBAC decides who may do what"],
+    ['feature-flags', '', '', ''],
+    ['feature-flag', '', '', ''],
+    ['enable-feature-flag', '', '', ''],
+    ['disable-feature-flag', '', '', ''],
   ],
   METADATA: [
     ['labels', '', '', ''],

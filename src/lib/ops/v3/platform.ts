@@ -1,5 +1,6 @@
 // The roots of the API, info, buildpacks and stacks.
 
+import { featureFlags, type FeatureFlag } from '../../cf/feature-flags.ts';
 import { kinds } from '../../api/group.ts';
 import { V3Error } from '../../v3/errors.ts';
 import { pageOf } from '../../v3/pages.ts';
@@ -39,6 +40,33 @@ const showing =
     return found;
   };
 
+const flagOf = ({ name, enabled }: FeatureFlag, { link }: Asked): V3Resource => ({
+  guid: name,
+  name,
+  enabled,
+  created_at: '',
+  updated_at: '',
+  custom_error_message: null,
+  links: { self: link(`/v3/feature_flags/${name}`) },
+});
+
+async function listFlags(asked: Asked): Promise<unknown> {
+  return Promise.resolve(
+    pageOf(
+      featureFlags.map((flag) => flagOf(flag, asked)),
+      asked.query.allow([]),
+      asked.link,
+      true,
+    ),
+  );
+}
+
+async function oneFlag(asked: Asked): Promise<unknown> {
+  const found = featureFlags.find(({ name }) => name === asked.part('name'));
+  if (found === undefined) throw new V3Error('not-found', 'Feature flag not found');
+  return Promise.resolve(flagOf(found, asked));
+}
+
 export const platformRoutes: readonly V3Route[] = [
   get('/', ({ link }) => Promise.resolve(presentRoot(link))),
   get('/v3', ({ link }) => Promise.resolve(presentV3Root(link))),
@@ -47,4 +75,6 @@ export const platformRoutes: readonly V3Route[] = [
   get('/v3/buildpacks/:guid', showing('buildpacks', 'Buildpack not found')),
   get('/v3/stacks', listing('stacks', ['names', 'guids'])),
   get('/v3/stacks/:guid', showing('stacks', 'Stack not found')),
+  get('/v3/feature_flags', listFlags),
+  get('/v3/feature_flags/:name', oneFlag),
 ];
