@@ -24,8 +24,7 @@ async function textOf(file: string): Promise<string> {
   } catch (error) {
     if (error instanceof KfError) throw error;
     const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT')
-      throw new KfError('not-found', `There is no file '${file}'.`, { hints: ['kf migrate check FILE...'], cause: error });
+    if (code === 'ENOENT') throw new KfError('not-found', `There is no file '${file}'.`, { hints: ['kf help migrate'], cause: error });
     if (code === 'EISDIR') throw new KfError('usage', `'${file}' is a folder.`, { hints: [`kf migrate check ${file}/*`], cause: error });
     throw new KfError('usage', `The file '${file}' cannot be read: ${(error as Error).message}.`, { cause: error });
   }

@@ -69,7 +69,7 @@ describe('migrate check', () => {
   });
 
   it.each([
-    [['check', 'nothing.sh'], "There is no file 'nothing.sh'.\n\nTIP:\n   kf migrate check FILE...\n"],
+    [['check', 'nothing.sh'], "There is no file 'nothing.sh'.\n\nTIP:\n   kf help migrate\n"],
     [['check', 'folder'], "'folder' is a folder.\n\nTIP:\n   kf migrate check folder/*\n"],
     [['check', 'large.sh'], "The file 'large.sh' is larger than 1 MB, the most that a script can have.\n"],
     [['check', 'deploy.py'], "'deploy.py' is not a shell script."],
