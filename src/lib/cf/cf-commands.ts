@@ -253,6 +253,7 @@ export const kfCommands: readonly CfCommand[] = [
   ['migrate', '', '', ''],
   ['uninstall', '', '', ''],
   ['completion', '', '', ''],
+  ['open', '', '', ''],
 ];
 
 /** The command of that name or alias, with its heading. */

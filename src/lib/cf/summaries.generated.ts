@@ -58,6 +58,7 @@ export const summaries: Readonly<Record<string, string>> = {
   "migrate": "check which cf calls of scripts and CI files work with kf",
   "move-route": "move a route without apps to another space",
   "network-policies": "list which apps may connect to which",
+  "open": "print the URL of an app and show it in the browser",
   "org": "show an org",
   "org-quota": "show a quota of orgs",
   "org-quotas": "list the quotas of orgs",

@@ -187,6 +187,7 @@ const failing: string[][] = [
   ['uninstall-plugin', 'x'],
   ['add-network-policy', 'no-such-app', 'shop'],
   ['remove-network-policy', 'no-such-app', 'shop', '--protocol', 'tcp', '--port', '8080'],
+  ['open', 'no-such-app'],
   ['run-task', 'no-such-app'],
   ['create-package', 'no-such-app'],
   ['stage-package', 'no-such-app'],

@@ -250,9 +250,12 @@ describe('flags of ssh that contradict each other, or are wrong,', () => {
 });
 
 /** Runs kf until its port is open, and gives the port. */
-async function forwarding(args: string[]): Promise<{ port: number; stderr: () => string; end: () => Promise<number | null> }> {
+async function forwarding(
+  args: string[],
+  command = ['ssh', 'shop', '-N'],
+): Promise<{ port: number; stderr: () => string; end: () => Promise<number | null> }> {
   const env = { PATH: process.env['PATH'] ?? '', HOME: cli.home, CF_HOME: cli.home, ...cli.env };
-  const child = spawn(process.execPath, [bundle.program, 'ssh', 'shop', '-N', ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, [bundle.program, ...command, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   let seen = '';
   const port = await new Promise<number>((resolve) =>
     child.stderr.setEncoding('utf8').on('data', (part: string) => {
@@ -330,5 +333,61 @@ describe('ssh -L', () => {
     const run = await cli.run(['ssh', 'shop', '-c', 'x', '-L', '127.0.0.1:0:localhost:8080']);
     expect(run.code).toBe(0);
     expect(run.stderr).toMatch(/^Forwarding 127\.0\.0\.1:\d+ to localhost:8080\.\n$/);
+  });
+});
+
+describe('open', () => {
+  const route = async (host: string): Promise<void> => {
+    const name = host === '*' ? 'any-guid' : `${host}-guid`;
+    await cluster.add(kinds.route, {
+      metadata: { name, namespace: ns },
+      spec: { host, domainRef: { name: 'default-domain', namespace: 'cf' }, destinations: [{ appRef: { name: 'shop-guid' } }] },
+    } as never);
+    const status = { uri: `${host}.apps.localhost/api` };
+    await cluster.memory.mergePatch(kinds.route, ns, name, { status }, { subresource: 'status' });
+  };
+
+  it('prints the URL of the oldest route that is no wildcard, and starts no browser without a terminal', async () => {
+    await addApp();
+    await route('*');
+    await route('www');
+    const run = await cli.run(['open', 'shop'], { env: { BROWSER: 'false' } });
+    expect(run).toMatchObject({ code: 0, stdout: 'http://www.apps.localhost/api\n', stderr: '' });
+    const json = JSON.parse((await cli.run(['open', 'shop', '--json'])).stdout) as { result: unknown };
+    expect(json.result).toEqual({ app: 'shop', url: 'http://www.apps.localhost/api', opened: false });
+  });
+
+  it('--forward leads to the port of an instance, without a route, and ends with Ctrl-C', async () => {
+    await addApp();
+    await addPod('web-0');
+    serve = (socket) => {
+      for (const channel of [0, 1]) send(socket, channel, Buffer.from([0x1f, 0x90]));
+      socket.on('message', (message: Buffer) => {
+        send(socket, 0, `got ${message.subarray(1).toString()}`);
+        socket.close(1000);
+      });
+    };
+    const { port, end: stop } = await forwarding([], ['open', 'shop', '--forward']);
+    expect(await exchange(port, 'a')).toBe('got a');
+    expect(upgrades.map((url) => url.searchParams.get('ports'))).toEqual(['8080']);
+    expect(await stop()).toBe(130);
+  });
+
+  it.each([
+    ['without a route', [], "App 'shop' has no route that can be opened.", 'kf open shop --forward'],
+    ['with a port and no forward', ['--port', '80'], "'--port' and '--forward' must be used together.", 'kf help open'],
+    ['with a document of something that does not end', ['--forward', '--json'], 'cannot be used together', 'kf help open'],
+  ])('%s is refused', async (_, flags, message, hint) => {
+    await addApp();
+    const run = await cli.run(['open', 'shop', ...flags]);
+    expect(run.code).toBe(1);
+    expect(run.stdout + run.stderr).toContain(message);
+    expect(run.stdout + run.stderr).toContain(hint);
+  });
+
+  it('of a stopped app names the command that starts it', async () => {
+    await addApp({ desiredState: 'STOPPED' });
+    await route('www');
+    expect((await cli.run(['open', 'shop'])).stderr).toContain('kf start shop');
   });
 });
