@@ -80,6 +80,21 @@ export const strategyFlag = () =>
     helpValue: 'STRATEGY',
   })();
 
+const version = { name: 'version', least: 1, helpValue: 'VERSION' } as const;
+
+/** `--version` of `revision`. */
+export const versionFlag = (summary: string) => numberFlag({ ...version, summary });
+
+/** `--version` of `rollback`. */
+export const requiredVersionFlag = (summary: string) =>
+  numeric(
+    Flags.custom<number>({
+      parse: (text) => Promise.resolve(parseWholeNumber(text, '--version', version.least)),
+      summary,
+      helpValue: version.helpValue,
+    })({ required: true }),
+  );
+
 export const processFlag = () => Flags.string({ summary: 'process type', helpValue: 'PROCESS', default: 'web' });
 export const forceFlag = () => Flags.boolean({ char: 'f', summary: 'do not ask' });
 export const noWaitFlag = () => Flags.boolean({ summary: 'return when the first new instance of web serves' });

@@ -43,6 +43,8 @@ type StartEvent =
   | { type: 'awaiting-fallback' }
   /** `cause`: why the newest version failed. */
   | { type: 'fell-back'; app: string; cause: string }
+  /** The user may not read the variables of a revision. */
+  | { type: 'variables-hidden'; cause: string }
   /** Done without the controller. */
   | { type: 'acted-directly'; what: 'stopped' | 'started' | 'restarted' | 'scaled' };
 

@@ -26,7 +26,8 @@ const defaults = {
     'count/pods': '400',
     // With the 600 KiB that policy kf-sizes allows for a Secret, they stay well below the 2 GiB of etcd.
     'count/secrets': '2000',
-    'count/configmaps': '100',
+    // One per app, with its revisions, and those of builds.
+    'count/configmaps': '300',
     'count/services': '600',
     'count/statefulsets.apps': '600',
     'count/jobs.batch': '1000',

@@ -85,6 +85,27 @@ describe('push of a ready image', () => {
     expect(statuses.filter((status) => status !== 200)).toEqual([]);
   });
 
+  test('a rollback returns to the first image without a push, and the next one to the second', async () => {
+    const revisions = async (): Promise<{ version: number; deployed: boolean; deployable: boolean; description: string }[]> =>
+      kf.json('revisions', 'image-app');
+    expect(await revisions()).toMatchObject([
+      { version: 2, deployed: true, deployable: true, description: 'New droplet deployed.' },
+      { version: 1, deployed: false, deployable: true, description: 'Initial revision.' },
+    ]);
+    const second = (await get('image-app.apps.localhost')).body;
+    const ran = await kf.ok('rollback', 'image-app', '--version', '1', '-f');
+    reportTime('a rollback', ran.milliseconds);
+    await until('the first version to answer', async () => (await get('image-app.apps.localhost')).body !== second);
+    expect((await revisions())[0]).toMatchObject({
+      version: 3,
+      deployed: true,
+      description: 'New droplet deployed. Rolled back to revision 1.',
+    });
+    await kf.ok('rollback', 'image-app', '--version', '2', '-f');
+    await until('the second version to answer', async () => (await get('image-app.apps.localhost')).body === second);
+    await until('the other pods to go', async () => (await podsOf(guid)).length === 1);
+  });
+
   test('scale gives three instances that are all ready', async () => {
     await kf.ok('scale', 'image-app', '-i', '3');
     expect(await podsOf(guid)).toHaveLength(3);

@@ -137,6 +137,18 @@ const app: Kind = {
     vcapApplicationSecretName: string(),
     vcapServicesSecretName: string(),
     deployment: named('DeploymentStatus', deployment),
+    revision: named(
+      'AppRevision',
+      object(
+        {
+          'change!': string({ maxLength: 1024, description: 'app-rev and deploy-id of the change that was looked at' }),
+          'version!': int32({ description: 'the newest revision' }),
+          deployed: int32({ description: 'the revision that served last' }),
+          'droplets!': list(string(), { description: 'builds of the newest revisions, which are kept', maxItems: 10 }),
+        },
+        { description: 'the records are in the ConfigMap <name>-revisions' },
+      ),
+    ),
   }),
 };
 

@@ -4,7 +4,12 @@ import type { Stored } from '../../lib/api/object.ts';
 import { findCondition } from '../../lib/api/conditions.ts';
 import { namespaceType } from '../../lib/api/core.ts';
 import { annotations, kinds, labels, reasons } from '../../lib/api/group.ts';
-import type { BoundService, CFApp, CFBuild, CFProcess, CFRoute, CFServiceBinding, Droplet } from '../../lib/api/types.generated.ts';
+import { changeOf } from '../../lib/api/held.ts';
+import type {
+  AppRevision, BoundService, CFApp, CFBuild, CFProcess, CFRoute, CFServiceBinding, DeploymentStatus, Droplet,
+} from '../../lib/api/types.generated.ts'; // prettier-ignore
+import { defined } from '../../lib/defined.ts';
+import { recordRevision } from './revision.ts';
 import { watch, type Context, type Reconciler } from '../runtime/reconciler.ts';
 import { TerminalError, WaitingError, type Result } from '../runtime/result.ts';
 import { conditionsWith, notReady, readyStatement, writeMetadata, writeStatus, type Statement, type StatusOf } from '../runtime/status.ts';
@@ -121,17 +126,20 @@ async function withRevision(context: Context, app: Stored<CFApp>): Promise<Store
 
 interface Findings {
   serviceBindings: BoundService[];
+  revision: AppRevision | undefined;
   error?: Error;
 }
 
 async function ensureParts(context: Context, app: Stored<CFApp>): Promise<Findings> {
-  const findings: Findings = { serviceBindings: app.status?.serviceBindings ?? [] };
+  const findings: Findings = { serviceBindings: app.status?.serviceBindings ?? [], revision: app.status?.revision };
   try {
     const bindings = bindingsOf(context.stores, app);
     findings.serviceBindings = boundServices(context, bindings);
     await ensureVcapSecrets(context, app, bindings);
     const droplet = dropletOf(context, app);
     await ensureProcesses(context, app, droplet);
+    // Before the status says that the change was read: until then no process starts a generation.
+    findings.revision = await recordRevision(context, app, liveProcesses(context, app), droplet);
   } catch (error) {
     findings.error = error instanceof Error ? error : new Error(String(error));
   }
@@ -157,12 +165,24 @@ function readiness(app: Stored<CFApp>, processes: readonly Stored<CFProcess>[], 
   return readyStatement;
 }
 
-async function write(context: Context, app: Stored<CFApp>, { serviceBindings, error }: Findings, claimed: Statement): Promise<void> {
+/** With the newest revision as the deployed one when all of it serves; a failed one leaves the former. */
+function revisionStatus(app: Stored<CFApp>, revision: AppRevision | undefined, deployment: DeploymentStatus): AppRevision | undefined {
+  const serves = revision !== undefined && deployment.phase === 'Serving' && revision.change === changeOf(app) && revision.version > 0;
+  return serves ? { ...revision, deployed: revision.version } : revision;
+}
+
+async function write(
+  context: Context,
+  app: Stored<CFApp>,
+  { serviceBindings, revision, error }: Findings,
+  claimed: Statement,
+): Promise<void> {
   const processes = liveProcesses(context, app);
   const actual = processes.reduce((sum, { status }) => sum + (status?.actualInstances ?? 0), 0);
   const wanted = processes.reduce((sum, process) => sum + wantedInstances(app, process), 0);
   const isIdle = app.spec.desiredState === 'STARTED' && processes.length > 0 && wanted === 0;
   const actualState = actual > 0 || isIdle ? 'STARTED' : 'STOPPED';
+  const deployment = deploymentOf(app, processes, deployIdOf(app), context.now());
   const status: StatusOf<CFApp> = {
     ...app.status,
     actualState,
@@ -170,12 +190,13 @@ async function write(context: Context, app: Stored<CFApp>, { serviceBindings, er
     serviceBindings,
     vcapApplicationSecretName: vcapApplicationSecretName(app),
     vcapServicesSecretName: vcapServicesSecretName(app),
-    deployment: deploymentOf(app, processes, deployIdOf(app), context.now()),
+    deployment,
+    ...defined({ revision: revisionStatus(app, revision, deployment) }),
     conditions: conditionsWith(app, claimed, readiness(app, processes, actualState, error)),
   };
   await writeStatus(context, kinds.app, app, status);
-  if (status.deployment !== undefined) measureDeployment(context, app, status.deployment);
-  const { phase = '' } = status.deployment ?? {};
+  measureDeployment(context, app, deployment);
+  const { phase } = deployment;
   const isNews = app.status?.deployment?.phase !== phase && (phase === 'Serving' || phase === 'Stopped');
   if (isNews)
     context.event(kinds.app, app, {

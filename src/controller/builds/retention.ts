@@ -1,4 +1,4 @@
-// Deletes old packages and builds of an app. The newest five stay, and so does what the current droplet or the next build needs.
+// Deletes old packages and builds of an app. The newest five stay, and so does what the current droplet, the newest revisions or the next build need.
 
 import { findCondition } from '../../lib/api/conditions.ts';
 import { annotations, conditionTypes, kinds } from '../../lib/api/group.ts';
@@ -37,12 +37,15 @@ export const retentionReconciler: Reconciler = {
     const surplus = surplusOf(app, builds, packages, context.now());
     // The cache may not have the droplet yet that somebody has just set.
     const current = surplus.builds.length === 0 ? undefined : await context.cluster.get(kinds.app, ns, name, context.signal);
-    const chosen = current?.spec.currentDropletRef?.name;
-    for (const build of surplus.builds) if (build.metadata.name !== chosen) await remove(context, kinds.build, build);
+    const kept = current === undefined ? [] : keptDroplets(current);
+    for (const build of surplus.builds) if (!kept.includes(build.metadata.name)) await remove(context, kinds.build, build);
     for (const source of surplus.packages) await remove(context, kinds.package, source);
     return surplus.waits ? { requeueAfterMs: graceMs } : undefined;
   },
 };
+
+/** The current droplet, and those to which a rollback can return. */
+const keptDroplets = ({ spec, status }: CFApp): string[] => [spec.currentDropletRef?.name ?? '', ...(status?.revision?.droplets ?? [])];
 
 const newestFirst = <T extends Stored>(objects: readonly T[]): T[] => objects.toSorted((a, b) => byAge(b, a));
 
@@ -75,8 +78,9 @@ export function surplusOf(
   const final = newestFirst(builds.filter((build) => isFinal(build) && build.metadata.deletionTimestamp === undefined));
   const staged = final.filter((build) => build.status?.state === 'STAGED');
   const failed = final.filter((build) => build.status?.state !== 'STAGED');
+  const kept = new Set(keptDroplets(app));
   const oldBuilds = [...staged.slice(keptPerApp), ...failed.slice(keptPerApp)].filter(
-    (build) => build.metadata.name !== current && !isOfPush(build),
+    (build) => !kept.has(build.metadata.name) && !isOfPush(build),
   );
   const present = packages.filter((source) => source.metadata.deletionTimestamp === undefined);
   const [ready, empty] = [present.filter(isReady), present.filter((source) => !isReady(source))];

@@ -162,6 +162,8 @@ export const annotations = {
   liveHash: kf('live-hash'),
   /** Of a CFProcess: the change of its app up to which settings wait for the next start. */
   held: kf('held'),
+  /** Of a CFApp: `VERSION/DEPLOY-ID` of its last rollback. */
+  rolledBack: kf('rolled-back'),
   /** Of a ResourceQuota: the limits that the controller last wrote, as JSON. */
   defaultLimits: kf('default-limits'),
   /** Of a CFOrg or CFSpace: the GUID of its CFQuota. */

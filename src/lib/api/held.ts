@@ -4,7 +4,7 @@ import { annotations } from './group.ts';
 import type { CFApp, CFProcess } from './types.generated.ts';
 
 /** Changes with every start, restart, stop and push of the app, and with nothing else. */
-function changeOf({ metadata }: CFApp): string {
+export function changeOf({ metadata }: CFApp): string {
   const { [annotations.deployId]: deployId = '', [annotations.appRev]: rev = '0' } = metadata.annotations ?? {};
   return `${rev}/${deployId}`;
 }

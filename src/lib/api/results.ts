@@ -133,6 +133,27 @@ export interface DropletSummary {
   package: string;
 }
 
+export interface RevisionSummary {
+  version: number;
+  guid: string;
+  description: string;
+  droplet: string;
+  created: string;
+  /** Who changed the app. */
+  by?: string;
+  /** All instances of the running app have it. */
+  deployed: boolean;
+  /** Its droplet and settings still exist: a rollback can return to it. */
+  deployable: boolean;
+}
+
+export interface RevisionDetails extends RevisionSummary {
+  labels: Record<string, string>;
+  annotations: Record<string, string>;
+  /** Left out when they are not kept any more, or the user may not see them. */
+  env?: Record<string, string>;
+}
+
 export interface ServiceSummary {
   name: string;
   guid: string;

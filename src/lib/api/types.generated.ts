@@ -202,6 +202,28 @@ export interface DeploymentStatus {
   logTail?: string[];
 }
 
+/**
+ * the records are in the ConfigMap <name>-revisions
+ */
+export interface AppRevision {
+  /**
+   * app-rev and deploy-id of the change that was looked at
+   */
+  change: string;
+  /**
+   * the newest revision
+   */
+  version: number;
+  /**
+   * the revision that served last
+   */
+  deployed?: number;
+  /**
+   * builds of the newest revisions, which are kept
+   */
+  droplets: string[];
+}
+
 export interface ImageRegistry {
   image: string;
   imagePullSecrets?: LocalReference[];
@@ -470,6 +492,7 @@ export interface CFAppStatus {
   vcapApplicationSecretName?: string;
   vcapServicesSecretName?: string;
   deployment?: DeploymentStatus;
+  revision?: AppRevision;
 }
 
 export interface CFPackageSpec {

@@ -70,6 +70,7 @@ export const cfFlags: Readonly<Record<string, Readonly<Record<string, string | E
   restart: rollout,
   restage: rollout,
   'copy-source': rollout,
+  rollback: rollout,
   'bind-service': {
     c: 'bindings of user-provided services take no parameters',
     strategy: 'kf unbind-service, then kf bind-service again',

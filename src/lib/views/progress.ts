@@ -109,6 +109,7 @@ const renderers: Renderers = {
   'instances-starting': ({ ready, wanted }) => step(`Instances starting...${readyOf(ready, wanted)}`),
   'instances-scaling': ({ running, wanted }) => step(scaling(running, wanted)),
   'api-server-away': () => step('The API server does not answer; trying again'),
+  'variables-hidden': ({ cause }) => warn(`The variables of the revision are not shown: ${cause}`),
   'awaiting-fallback': () => step('Waiting for the version that served last'),
   'fell-back': ({ app, cause }, bin) => [
     ...warn(`The newest version of app '${app}' failed: ${cause}`),

@@ -240,7 +240,7 @@ describe('frozen data', () => {
     const colours = () =>
       scene.cluster
         .all(secretType)
-        .filter(({ immutable }) => immutable)
+        .filter(({ immutable, metadata }) => immutable && metadata.ownerReferences?.[0]?.kind === 'AppWorkload')
         .map(({ data }) => text(data?.['COLOUR']));
     expect(colours()).toEqual(['red']);
     await serving(await scene.deploy('good:1', { rev: '1' }));

@@ -1,0 +1,229 @@
+// Records a revision of an app when it is started with another droplet, other variables or other commands than the last one (docs/decisions/0064).
+
+import { randomUUID } from 'node:crypto';
+import { configMapType, secretType, type ConfigMap, type Secret } from '../../lib/api/core.ts';
+import { annotations, kinds, labels } from '../../lib/api/group.ts';
+import { changeOf } from '../../lib/api/held.ts';
+import type { KubeObject, ResourceType, Stored } from '../../lib/api/object.ts';
+import {
+  commandChanges, isSameEnv, isSameSettings, isSameSidecars, mostDeployable, mostRevisions, printRecord, printSettings, printSidecars, readRecords, revisionsName, settingsIn,
+  type RevisionRecord, type RevisionSettings,
+} from '../../lib/api/revisions.ts'; // prettier-ignore
+import { cutText } from '../../lib/api/text.ts';
+import type { AppRevision, CFApp, CFProcess, Droplet } from '../../lib/api/types.generated.ts';
+import { defined } from '../../lib/defined.ts';
+import { messageOf } from '../../lib/errors.ts';
+import { isConflict } from '../../lib/kube/errors.ts';
+import { ownerReference } from '../../templates/metadata.ts';
+import { timestamp } from '../runtime/clock.ts';
+import { isOwnedBy } from '../runtime/owner.ts';
+import type { Context } from '../runtime/reconciler.ts';
+
+const longestDescription = 500;
+
+/** The app as it is started now. */
+interface Present {
+  droplet: string;
+  settings: RevisionSettings;
+}
+
+/**
+ * The app's `status.revision` for its last change: of an app that was started since with something new, a revision that is recorded now. A failure to
+ * record never stops the start; the next reconcile tries again.
+ */
+export async function recordRevision(
+  context: Context,
+  app: Stored<CFApp>,
+  processes: readonly Stored<CFProcess>[],
+  droplet: Droplet,
+): Promise<AppRevision | undefined> {
+  const before = app.status?.revision;
+  if (app.spec.desiredState !== 'STARTED' || before?.change === changeOf(app)) return before;
+  try {
+    return await record(context, app, processes, droplet);
+  } catch (error) {
+    if (isConflict(error) || context.signal.aborted) throw error;
+    context.log.warn('a revision could not be recorded yet', { app: app.metadata.name, error: messageOf(error) });
+    return before;
+  }
+}
+
+async function record(
+  context: Context,
+  app: Stored<CFApp>,
+  processes: readonly Stored<CFProcess>[],
+  droplet: Droplet,
+): Promise<AppRevision | undefined> {
+  const { namespace } = app.metadata;
+  const [map, kept, env] = await Promise.all([
+    ownObject(context, app, configMapType),
+    ownObject(context, app, secretType),
+    context.cluster.get(secretType, namespace, app.spec.envSecretName ?? '', context.signal),
+  ]);
+  // Without its variables the app does not start, and the process says so.
+  if (env === undefined && (app.spec.envSecretName ?? '') !== '') return app.status?.revision;
+  const settings = { env: env?.data ?? {}, commands: commandsOf(processes, droplet), sidecars: sidecarsOf(processes) };
+  const present: Present = { droplet: app.spec.currentDropletRef?.name ?? '', settings };
+  const records = readRecords(map);
+  const former = settingsIn(kept, records[0]?.settings);
+  const description = whatIsNew(app, present, records[0], former);
+  const now = description === undefined ? records : await add(context, app, { map, kept, records, present, former, description });
+  return {
+    change: changeOf(app),
+    version: now[0]?.version ?? 0,
+    droplets: [...new Set(now.slice(0, mostDeployable).map((revision) => revision.droplet))],
+    ...defined({ deployed: app.status?.revision?.deployed }),
+  };
+}
+
+/** The ConfigMap or the Secret of the app. One of an app that is gone is deleted, before the garbage collector does it. */
+async function ownObject<T extends ConfigMap | Secret>(
+  context: Context,
+  app: Stored<CFApp>,
+  type: ResourceType<T>,
+): Promise<Stored<T> | undefined> {
+  const { namespace, name } = app.metadata;
+  const found = await context.cluster.get(type, namespace, revisionsName(name), context.signal);
+  if (found === undefined || isOwnedBy(found, app)) return found;
+  await context.cluster.delete(type, namespace, found.metadata.name, { uid: found.metadata.uid, signal: context.signal });
+  return undefined;
+}
+
+/** The user's commands, by the process types of app and droplet: those that the droplet adds may not exist yet. */
+function commandsOf(processes: readonly Stored<CFProcess>[], { processTypes = [] }: Droplet): Record<string, string> {
+  const found = processTypes.map(({ type }) => [type, ''] as const);
+  const own = processes.map(({ spec }) => [spec.processType, spec.command ?? ''] as const);
+  return Object.fromEntries([...found, ...own]);
+}
+
+function sidecarsOf(processes: readonly Stored<CFProcess>[]): Record<string, string> {
+  const entries = processes.map((process) => [process.spec.processType, printSidecars(process)] as const);
+  return Object.fromEntries(entries.filter((entry): entry is [string, string] => entry[1] !== undefined));
+}
+
+/** The description of a new revision in cf's sentences; undefined when nothing is new. */
+function whatIsNew(
+  app: Stored<CFApp>,
+  { droplet, settings }: Present,
+  newest: RevisionRecord | undefined,
+  former: RevisionSettings | undefined,
+): string | undefined {
+  if (newest === undefined) return 'Initial revision.';
+  const reasons = [
+    ...(newest.droplet === droplet ? [] : ['New droplet deployed.']),
+    ...(former !== undefined && isSameEnv(former, settings) ? [] : ['New environment variables deployed.']),
+    ...(former === undefined || isSameSidecars(former, settings) ? [] : ['Sidecars updated.']),
+    ...commandChanges(former?.commands ?? settings.commands, settings.commands),
+  ];
+  if (reasons.length === 0) return undefined;
+  const [, version, deployId] = /^(\d+)\/(.*)$/.exec(app.metadata.annotations?.[annotations.rolledBack] ?? '') ?? [];
+  if (version !== undefined && deployId === app.metadata.annotations?.[annotations.deployId])
+    reasons.push(`Rolled back to revision ${version}.`);
+  return cutText(reasons.toSorted().join(' '), longestDescription);
+}
+
+interface Addition {
+  map: Stored<ConfigMap> | undefined;
+  kept: Stored<Secret> | undefined;
+  records: readonly RevisionRecord[];
+  present: Present;
+  former: RevisionSettings | undefined;
+  description: string;
+}
+
+/** Writes the settings first, if they are new, and then the record, so that a record never lacks its settings. */
+async function add(context: Context, app: Stored<CFApp>, addition: Addition): Promise<RevisionRecord[]> {
+  const { map, kept, records, present, former, description } = addition;
+  const version = Math.max(records[0]?.version ?? 0, app.status?.revision?.version ?? 0) + 1;
+  const isSame = former !== undefined && isSameSettings(former, present.settings);
+  const left = isSame ? undefined : await addSettings(context, app, { kept, records, version, settings: present.settings });
+  const revision: RevisionRecord = {
+    version,
+    guid: randomUUID(),
+    description,
+    droplet: present.droplet,
+    created: timestamp(context.now()),
+    ...defined({ by: app.metadata.annotations?.[annotations.changedBy], settings: isSame ? records[0]?.settings : version }),
+  };
+  const before = left === undefined ? records : records.map((old) => withSettings(old, left));
+  const now = [revision, ...before].slice(0, mostRevisions);
+  const wanted = Object.fromEntries(now.map((one) => [String(one.version), printRecord(one)]));
+  await writeData(context, app, configMapType, map, wanted);
+  context.event(kinds.app, app, { type: 'Normal', reason: 'RevisionCreated', message: `Revision ${String(version)}: ${description}` });
+  return now;
+}
+
+/** The record without its settings when they are not kept. */
+function withSettings({ settings, ...record }: RevisionRecord, kept: ReadonlySet<string>): RevisionRecord {
+  return settings === undefined || !kept.has(String(settings)) ? record : { ...record, settings };
+}
+
+/** A Secret has at most 1 MiB. */
+const mostSettingsBytes = 960 * 1024;
+
+interface NewSettings {
+  kept: Stored<Secret> | undefined;
+  records: readonly RevisionRecord[];
+  version: number;
+  settings: RevisionSettings;
+}
+
+/**
+ * Writes new settings beside those of the newest revisions, as far as they fit. The settings of one revision more than can be deployed stay, for the
+ * case that the record of the new one is never written.
+ * @returns the numbers whose settings are kept
+ */
+async function addSettings(
+  context: Context,
+  app: Stored<CFApp>,
+  { kept, records, version, settings }: NewSettings,
+): Promise<ReadonlySet<string>> {
+  const own = printSettings(settings);
+  const wanted: Record<string, string> = { [String(version)]: own };
+  let bytes = own.length * (3 / 4);
+  for (const { settings: number } of records.slice(0, mostDeployable)) {
+    const text = number === undefined ? undefined : kept?.data?.[String(number)];
+    if (text === undefined || String(number) in wanted) continue;
+    bytes += text.length * (3 / 4);
+    if (bytes > mostSettingsBytes) break;
+    wanted[String(number)] = text;
+  }
+  await writeData(context, app, secretType, kept, wanted);
+  return new Set(Object.keys(wanted));
+}
+
+/** Writes the entries that differ, in one request. Another controller that has written in between makes it a conflict. */
+async function writeData<T extends ConfigMap | Secret>(
+  context: Context,
+  app: Stored<CFApp>,
+  type: ResourceType<T>,
+  live: Stored<T> | undefined,
+  wanted: Record<string, string>,
+): Promise<void> {
+  const { namespace, name } = app.metadata;
+  if (live === undefined) {
+    const metadata = {
+      name: revisionsName(name),
+      namespace,
+      labels: { [labels.appGuid]: name },
+      ownerReferences: [ownerReference(kinds.app, app)],
+    };
+    const made = { apiVersion: 'v1', kind: type.kind, metadata, data: wanted };
+    await context.cluster.create(type, made as KubeObject as T, { signal: context.signal });
+    return;
+  }
+  const present = live.data ?? {};
+  const gone = Object.keys(present).filter((key) => !(key in wanted));
+  const data = {
+    ...Object.fromEntries(Object.entries(wanted).filter(([key, text]) => present[key] !== text)),
+    ...Object.fromEntries(gone.map((key) => [key, null])),
+  };
+  const { resourceVersion } = live.metadata;
+  await context.cluster.mergePatch(
+    type,
+    namespace,
+    live.metadata.name,
+    { metadata: { resourceVersion }, data },
+    { signal: context.signal },
+  );
+}

@@ -1,0 +1,152 @@
+// Revisions: what makes one, what is kept of it, and what happens when the controller is killed in between.
+
+import { afterEach, expect, test } from 'vitest';
+import { configMapType, secretType } from '../../../src/lib/api/core.ts';
+import { annotations, kinds } from '../../../src/lib/api/group.ts';
+import { printSettings, readRecords, settingsIn, type RevisionRecord } from '../../../src/lib/api/revisions.ts';
+import { appGuid, ns, startRunScene, type RunScene } from './run-scene.ts';
+
+let scene: RunScene;
+afterEach(() => scene.stop());
+
+const records = (): RevisionRecord[] => readRecords(scene.cluster.peek(configMapType, ns, `${appGuid}-revisions`));
+const descriptions = (): string[] => records().map(({ description }) => description);
+const secret = () => scene.cluster.peek(secretType, ns, `${appGuid}-revisions`);
+/** The numbers under which settings are kept. */
+const kept = (): number[] => Object.keys(secret()?.data ?? {}).map(Number);
+const serving = (id: string): Promise<void> =>
+  scene.until(() => expect(scene.app()?.status?.deployment).toMatchObject({ id, phase: 'Serving' }));
+const encoded = (text: string): string => Buffer.from(text).toString('base64');
+
+let restarts = 0;
+async function restart(marks: Record<string, string> = {}): Promise<void> {
+  restarts += 1;
+  const id = `restart-${String(restarts)}`;
+  await scene.patchApp({
+    metadata: { annotations: { [annotations.deployId]: id, [annotations.appRev]: String(100 + restarts), ...marks } },
+    spec: { desiredState: 'STARTED' },
+  });
+  await serving(id);
+}
+const setEnv = async (value: string): Promise<void> =>
+  void (await scene.cluster.mergePatch(secretType, ns, 'env', { data: { COLOUR: encoded(value) } }));
+
+test('a start makes one when droplet, variables or commands are new, and only then', async () => {
+  scene = await startRunScene();
+  await serving(await scene.deploy('good:1'));
+  expect(records()).toMatchObject([{ version: 1, description: 'Initial revision.', droplet: 'build-1', settings: 1 }]);
+  expect(scene.app()?.status?.revision).toMatchObject({ version: 1, deployed: 1, droplets: ['build-1'] });
+  await restart();
+  expect(descriptions()).toHaveLength(1);
+  await setEnv('blue');
+  await scene.cluster.mergePatch(kinds.process, ns, scene.web()?.metadata.name ?? '', { spec: { desiredInstances: 2 } });
+  expect(descriptions()).toHaveLength(1);
+  await restart();
+  expect(descriptions()[0]).toBe('New environment variables deployed.');
+  await serving(await scene.deploy('good:2'));
+  await scene.cluster.mergePatch(kinds.process, ns, scene.web()?.metadata.name ?? '', {
+    spec: { command: 'serve', sidecars: [{ name: 'proxy', command: 'proxy' }] },
+  });
+  await restart();
+  expect(descriptions().slice(0, 2)).toEqual(["Custom start command added for 'web' process. Sidecars updated.", 'New droplet deployed.']);
+  // A revision with the settings of the one before has none of its own.
+  expect(records().map(({ version, settings }) => [version, settings])).toEqual([[4, 4], [3, 2], [2, 2], [1, 1]]); // prettier-ignore
+  expect(kept()).toEqual([1, 2, 4]);
+  expect(settingsIn(secret(), 2)).toEqual({ env: { COLOUR: encoded('blue') }, commands: { web: '' }, sidecars: {} });
+});
+
+test('the description names the revision of a rollback, once', async () => {
+  scene = await startRunScene();
+  await serving(await scene.deploy('good:1'));
+  await setEnv('blue');
+  await restart();
+  await setEnv('red');
+  restarts += 1;
+  await restart({ [annotations.rolledBack]: `1/restart-${String(restarts + 1)}` });
+  expect(descriptions()[0]).toBe('New environment variables deployed. Rolled back to revision 1.');
+  await setEnv('green');
+  await restart();
+  expect(descriptions()[0]).toBe('New environment variables deployed.');
+});
+
+test('a version that fails leaves the former one deployed, and its number is used', async () => {
+  scene = await startRunScene();
+  await serving(await scene.deploy('good:1'));
+  const id = await scene.deploy('crash:1');
+  await scene.until(() => expect(scene.app()?.status?.deployment).toMatchObject({ id, phase: 'Failed' }));
+  expect(scene.app()?.status?.revision).toMatchObject({ version: 2, deployed: 1 });
+  await serving(await scene.deploy('good:3'));
+  expect(scene.app()?.status?.revision).toMatchObject({ version: 3, deployed: 3, droplets: ['build-3', 'build-2', 'build-1'] });
+});
+
+test('records of 100, and droplets and settings of the newest 10, are kept', async () => {
+  scene = await startRunScene({ routed: false });
+  await serving(await scene.deploy('good:1'));
+  const old = Array.from({ length: 104 }, (_, index) => index + 1).map((version) => {
+    const record = { guid: `g${String(version)}`, description: 'New droplet deployed.', droplet: `d${String(version)}`, created: 'then' };
+    return [String(version), JSON.stringify({ ...record, ...(version > 93 ? { settings: version } : {}) })];
+  });
+  await scene.cluster.mergePatch(configMapType, ns, `${appGuid}-revisions`, { data: Object.fromEntries(old) as Record<string, string> });
+  const settings = printSettings({ env: {}, commands: {}, sidecars: {} });
+  const data = Object.fromEntries(Array.from({ length: 11 }, (_, index) => [String(94 + index), settings])) as Record<string, string>;
+  await scene.cluster.mergePatch(secretType, ns, `${appGuid}-revisions`, { data });
+  await setEnv('blue');
+  await restart();
+  expect([records().length, records()[0]?.version, records().at(-1)?.version]).toEqual([100, 105, 6]);
+  const newest = Array.from({ length: 11 }, (_, index) => 95 + index);
+  expect([
+    kept(),
+    records()
+      .flatMap((one) => one.settings ?? [])
+      .toSorted((a, b) => a - b),
+  ]).toEqual([newest, newest]);
+  expect(scene.app()?.status?.revision?.droplets).toEqual([
+    'build-1',
+    ...Array.from({ length: 9 }, (_, index) => `d${String(104 - index)}`),
+  ]);
+});
+
+test('a controller that is killed before the record is written makes it once, with the settings of now', async () => {
+  scene = await startRunScene();
+  await serving(await scene.deploy('good:1'));
+  await setEnv('blue');
+  // The settings of the second revision were written, with variables that were changed since; the record was not.
+  const left = printSettings({ env: {}, commands: {}, sidecars: {} });
+  await scene.cluster.mergePatch(secretType, ns, `${appGuid}-revisions`, { data: { 2: left } });
+  await restart();
+  expect(records().map(({ version }) => version)).toEqual([2, 1]);
+  expect(settingsIn(secret(), 2)?.env).toEqual({ COLOUR: encoded('blue') });
+  // The record was written, and the app's status was not.
+  await scene.stopController();
+  const before = scene.app()?.status?.revision;
+  await scene.cluster.mergePatch(kinds.app, ns, appGuid, { status: { revision: { ...before, change: 'old' } } }, { subresource: 'status' });
+  await scene.restartController();
+  await scene.until(() => expect(scene.app()?.status?.revision).toEqual(before));
+  expect(records().map(({ version }) => version)).toEqual([2, 1]);
+});
+
+test('records and settings that somebody deleted do not stop a start, and numbers are not given twice', async () => {
+  scene = await startRunScene();
+  await serving(await scene.deploy('good:1'));
+  await serving(await scene.deploy('good:2'));
+  await scene.cluster.delete(configMapType, ns, `${appGuid}-revisions`);
+  await serving(await scene.deploy('good:3'));
+  expect(records()).toMatchObject([{ version: 3, description: 'Initial revision.' }]);
+  await scene.cluster.delete(secretType, ns, `${appGuid}-revisions`);
+  await serving(await scene.deploy('good:4'));
+  expect(records()[0]).toMatchObject({ version: 4, settings: 4 });
+  await scene.cluster.mergePatch(configMapType, ns, `${appGuid}-revisions`, { data: { 4: 'no JSON', x: '{}' } });
+  await serving(await scene.deploy('good:5'));
+  expect(records().map(({ version }) => version)).toEqual([5, 3]);
+});
+
+test('settings that do not fit into one Secret beside newer ones are not kept', async () => {
+  scene = await startRunScene({ routed: false });
+  await serving(await scene.deploy('good:1'));
+  for (const letter of ['a', 'b', 'c']) {
+    await setEnv(letter.repeat(300_000));
+    await restart();
+  }
+  expect(kept()).toEqual([3, 4]);
+  expect(records().map(({ version, settings }) => [version, settings])).toEqual([[4, 4], [3, 3], [2, undefined], [1, undefined]]); // prettier-ignore
+});
