@@ -9,6 +9,7 @@ import { serviceKinds } from './crds/services.ts';
 import { typesOf } from './crds/types.ts';
 import { workloadKinds } from './crds/workloads.ts';
 import { documentFiles, summariesFile } from './documents.ts';
+import { jsonFiles } from './json/document.ts';
 import { manifestSchemaFile } from './manifest-schema.ts';
 import { partsFile } from './parts.ts';
 import { requestsFile } from './requests.ts';
@@ -31,6 +32,7 @@ async function generated(comparison: Comparison): Promise<{ file: string; text: 
     await summariesFile(commands),
     ...(await documentFiles(root, commands)),
     documentOf(comparison),
+    ...jsonFiles(root, commands),
     moduleOf(comparison),
     requestsFile(),
     manifestSchemaFile(),
