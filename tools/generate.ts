@@ -2,6 +2,7 @@
 
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { commandPages } from './command-pages.ts';
 import { definitionOf } from './crds/definition.ts';
 import { networkKinds } from './crds/network.ts';
 import { runtimeKinds } from './crds/runtime.ts';
@@ -31,6 +32,7 @@ async function generated(comparison: Comparison): Promise<{ file: string; text: 
     await partsFile(root),
     await summariesFile(commands),
     ...(await documentFiles(root, commands)),
+    ...(await commandPages(commands)),
     documentOf(comparison),
     ...jsonFiles(root, commands),
     moduleOf(comparison),

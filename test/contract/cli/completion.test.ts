@@ -54,7 +54,7 @@ const words = async (...line: string[]): Promise<string[]> => {
 
 describe('candidates', () => {
   it('are commands and their aliases at the first word, with summaries', async () => {
-    expect(await words('sta')).toEqual(['stack', 'stacks', 'start']);
+    expect(await words('unset-e')).toEqual(['unset-env']);
     expect((await cli.run(['__complete', 'bs'])).stdout).toBe('bs\tgive an app the credentials of a service\n');
     expect(await words('help', 'restag')).toEqual(['restage']);
     expect(await words('--org', 'example-org', 'stac')).toEqual(['stack', 'stacks']);
