@@ -46,6 +46,9 @@ beforeAll(async () => {
   await makeSpaceLike(ns);
 });
 
+/** Kinds whose objects nobody reports about. */
+const withoutStatus = ['CFNetworkPolicy', 'CFQuota', 'CFServiceOffering', 'CFServicePlan'];
+
 async function crds(): Promise<Map<string, Crd>> {
   const { items } = await kubectlJson<{ items: Crd[] }>(['get', 'crd']);
   return new Map(items.filter((crd) => crd.metadata.name.endsWith(`.${group}`)).map((crd) => [crd.spec.names.kind, crd]));
@@ -61,9 +64,11 @@ describe('the kinds', () => {
       'CFApp',
       'CFBuild',
       'CFDomain',
+      'CFNetworkPolicy',
       'CFOrg',
       'CFPackage',
       'CFProcess',
+      'CFQuota',
       'CFRoute',
       'CFSecurityGroup',
       'CFServiceBinding',
@@ -95,6 +100,8 @@ describe('the kinds', () => {
       CFProcess: [...labelled, 'AppGUID', 'Type', 'Desired', 'Actual'],
       CFRoute: ['URI', ...labelled, 'Age', 'AppGUIDs'],
       CFDomain: ['Domain Name', ...labelled, 'Age'],
+      CFNetworkPolicy: ['AppGUID', 'Direction', 'Peer', 'Age'],
+      CFQuota: ['Display Name', 'Age'],
       CFTask: labelled,
       CFServiceInstance: [...labelled, 'Display Name', 'Age'],
       CFServiceBinding: [...labelled, 'Display Name', 'Age'],
@@ -114,10 +121,10 @@ describe('the kinds', () => {
     }
   });
 
-  test('have a status subresource, except offerings and plans, for which the contract has none', async () => {
+  test('have a status subresource, except those that only their writers use: offerings and plans of the contract, quotas and network policies of kf', async () => {
     for (const [kind, crd] of await crds()) {
       const has = crd.spec.versions[0]?.subresources !== undefined;
-      expect(has, kind).toBe(!['CFServiceOffering', 'CFServicePlan'].includes(kind));
+      expect(has, kind).toBe(!withoutStatus.includes(kind));
     }
   });
 });
@@ -238,7 +245,7 @@ describe('lists with several writers', () => {
   test('are merged by key: conditions by type in every kind with a status, bindings and destinations by guid', async () => {
     const lists = await keyed();
     for (const kind of (await crds()).keys()) {
-      const hasStatus = !['CFServiceOffering', 'CFServicePlan'].includes(kind);
+      const hasStatus = !withoutStatus.includes(kind);
       expect([kind, lists[`${kind}.status.conditions`]]).toEqual([kind, hasStatus ? 'type' : undefined]);
     }
     expect(lists).toMatchObject({
