@@ -35,6 +35,11 @@ const others = [
   { apiVersion: `${rbac}/v1`, kind: 'RoleBinding', roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: 'view' } },
   { apiVersion: `${group}/v1alpha1`, kind: 'CFSpace', spec: { displayName: 'counted' } },
   { apiVersion: `${group}/v1alpha1`, kind: 'CFQuota', spec: { displayName: 'counted' } },
+  {
+    apiVersion: `${group}/v1alpha1`,
+    kind: 'CFNetworkPolicy',
+    spec: { appRef: { name: 'a' }, direction: 'accepts', peer: { space: 's', app: 'b', uid: 'u' }, protocol: 'tcp', port: 8080 },
+  },
 ].map((object) => ({ ...object, metadata: { name: object.kind === 'CFSpace' ? '44444444-4444-4444-8444-444444444444' : 'counted' } }));
 
 interface Quota {
