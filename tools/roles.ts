@@ -47,16 +47,22 @@ function rightsOf(rules: Table): Right[] {
   );
 }
 
-/** Merges rights for the same resource; rights on named objects are kept apart from those on all. */
+/** Merges rights for the same resource. Of named objects, each keeps exactly its own verbs; those with the same verbs share a right. */
 function merged(rights: Right[]): Right[] {
-  const byKey = new Map<string, Right>();
-  for (const right of rights) {
-    const key = JSON.stringify([right.group, right.resource, right.names.length > 0]);
-    const before = byKey.get(key) ?? { ...right, verbs: [], names: [] };
-    const verbs = verbOrder.filter((verb) => before.verbs.includes(verb) || right.verbs.includes(verb));
-    byKey.set(key, { ...before, verbs, names: [...new Set([...before.names, ...right.names])] });
-  }
-  return [...byKey.values()];
+  const single = rights.flatMap((right): Right[] =>
+    right.names.length === 0 ? [right] : right.names.map((name) => ({ ...right, names: [name] })),
+  );
+  const byObject = Map.groupBy(single, ({ group, resource, names }) => JSON.stringify([group, resource, names]));
+  const united = [...byObject.values()].map(([first, ...rest]): Right => {
+    const { group = '', resource = '', names = [] } = first ?? {};
+    const all = new Set([first, ...rest].flatMap((right) => right?.verbs ?? []));
+    return { group, resource, names, verbs: verbOrder.filter((verb) => all.has(verb)) };
+  });
+  const named = (right: Right): string =>
+    JSON.stringify([right.group, right.resource, right.names.length > 0, right.names.length > 0 && right.verbs]);
+  return [...Map.groupBy(united, named).values()].flatMap(([first, ...rest]) =>
+    first === undefined ? [] : [{ ...first, names: [first, ...rest].flatMap(({ names }) => names) }],
+  );
 }
 
 function allRights(role: RoleEntry, roles: RoleEntry[]): Right[] {
