@@ -28,12 +28,25 @@ export interface CliOptions {
 
 const bundler = fileURLToPath(new URL('../../tools/bundle.mjs', import.meta.url));
 
-/** A new bundle of the CLI in its own folder. Call `remove` after the tests. */
-export function bundleForTests(): { program: string; meta: string; remove: () => void } {
-  const folder = mkdtempSync(path.join(tmpdir(), 'kf-bundle-'));
-  execFileSync(process.execPath, [bundler, '--cli', folder]);
-  const remove = (): void => rmSync(folder, { recursive: true, force: true });
-  return { program: path.join(folder, 'bin', 'run.js'), meta: path.join(folder, 'meta.json'), remove };
+interface TestBundle {
+  folder: string;
+  program: string;
+  meta: string;
+  remove: () => void;
+}
+
+/** The variable with the folder of a bundle that all files of a ring share. */
+export const sharedBundle = 'KF_TEST_BUNDLE';
+
+/** A new bundle of the CLI in its own folder, or the one of the ring. Call `remove` after the tests. */
+export function bundleForTests(): TestBundle {
+  const shared = process.env[sharedBundle];
+  const folder = shared ?? mkdtempSync(path.join(tmpdir(), 'kf-bundle-'));
+  if (shared === undefined) execFileSync(process.execPath, [bundler, '--cli', folder]);
+  const remove = (): void => {
+    if (shared === undefined) rmSync(folder, { recursive: true, force: true });
+  };
+  return { folder, program: path.join(folder, 'bin', 'run.js'), meta: path.join(folder, 'meta.json'), remove };
 }
 
 function wrapped(command: readonly string[], { removedFolder, script }: CliOptions): readonly string[] {
