@@ -6,6 +6,7 @@ import { createServer as createTlsServer, request as tlsRequest } from 'node:htt
 import { connect } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { TLSSocket } from 'node:tls';
 import type { CertificateAuthority } from './certificates.ts';
 
 export interface ProxyOptions {
@@ -31,7 +32,7 @@ export class ConnectProxy {
   readonly #server: Server;
   readonly #inspector: Server | undefined;
   readonly #sockets = new Set<Duplex>();
-  /** The target of an inspected connection, by the socket's remote port. */
+  /** The target of each inspected connection. */
   readonly #targets = new Map<Duplex, string>();
   port = 0;
 
@@ -41,7 +42,7 @@ export class ConnectProxy {
     this.#server.on('connect', (request: IncomingMessage, socket: Socket, head: Buffer) => this.#tunnel(request, socket, head));
     this.#server.on('connection', (socket: Socket) => this.#track(socket));
     if (options.inspectWith !== undefined) {
-      this.#inspector = createTlsServer(options.inspectWith.server(), (request, response) => this.#forward(request, response));
+      this.#inspector = createServer((request, response) => this.#forward(request, response));
       this.#inspector.on('clientError', (_error, socket) => socket.destroy());
     }
   }
@@ -88,11 +89,10 @@ export class ConnectProxy {
     if (this.#inspector !== undefined) {
       socket.write('HTTP/1.1 200 Connection established\r\n\r\n');
       if (head.length > 0) socket.unshift(head);
-      this.#inspector.once('secureConnection', (secured: Duplex) => {
-        this.#targets.set(secured, target);
-        this.#track(secured);
-      });
-      this.#inspector.emit('connection', socket);
+      const secured = new TLSSocket(socket, { isServer: true, ...this.#options.inspectWith?.server() });
+      this.#targets.set(secured, target);
+      this.#track(secured);
+      this.#inspector.emit('connection', secured);
       return;
     }
     const [host = '', port = ''] = target.split(':');
