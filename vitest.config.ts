@@ -52,6 +52,16 @@ export default defineConfig({
           ...patience(120_000),
         },
       },
+      {
+        extends: true,
+        test: {
+          name: 'session',
+          include: ['test/session/**/*.test.ts'],
+          testTimeout: 900_000,
+          hookTimeout: 600_000,
+          ...patience(120_000),
+        },
+      },
     ],
   },
 });

@@ -99,11 +99,15 @@ const rings: Record<string, () => Promise<RingReport>> = {
   contract: () => withBundle((env) => vitest('contract', env)),
   api: () => withControlPlane((env) => vitest('api', env)),
   cluster: () => withCluster((env) => vitest('cluster', env)),
+  session: () => withCluster((env) => vitest('session', env)),
 };
+
+/** Runs only when it is named: it takes three minutes of a cluster of its own. */
+const alone = new Set(['session']);
 
 const usage = `usage: npm test [-- [RING…] [FILE…] [--update]]
 
-  RING      ${Object.keys(rings).join(', ')}; without one, all of them
+  RING      ${Object.keys(rings).join(', ')}; without one, all of them but ${[...alone].join(', ')}
   FILE      path of a test file; without one, all files of the rings
   --update  writes the stored results anew`;
 
@@ -117,11 +121,11 @@ function wrongArgument(): string | undefined {
 
 async function main(): Promise<void> {
   mkdirSync(resultsDir, { recursive: true });
-  const wanted = named.length > 0 ? named : Object.keys(rings);
+  const wanted = named.length > 0 ? named : Object.keys(rings).filter((name) => !alone.has(name));
   const sum: Counts = { passed: 0, failed: 0, skipped: 0 };
   const failures: string[] = [];
   if ((await run('node', ['tools/bundle.mjs'])) !== 0) throw new Error('The bundle that the rings run cannot be built.');
-  await prepare(wanted);
+  await prepare(wanted.map((name) => (alone.has(name) ? 'cluster' : name)));
   for (const name of wanted) {
     const ring = rings[name];
     if (ring === undefined || interrupted !== undefined) continue;
