@@ -15,7 +15,7 @@ const oneDirection = (place, rooms) =>
     );
 
 const controllerRooms = ['certificates', 'names', 'registry', 'services', 'builds', 'tenancy', 'apps', 'rollout', 'routes', 'tasks'];
-const opsRooms = ['registry', 'instances', 'tenancy', 'services', 'routes', 'builds', 'apps', 'push', 'install', 'v3'];
+const opsRooms = ['registry', 'instances', 'tenancy', 'services', 'routes', 'builds', 'apps', 'why', 'push', 'install', 'v3'];
 
 export default {
   forbidden: [

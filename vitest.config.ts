@@ -1,5 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
+import { laneCount, sessionFile } from './test/support/lanes.ts';
+import { SessionFirst } from './test/support/session-first.ts';
 
 /**
  * How long tests of a ring wait for what they name (`until`, `expect.poll`): far longer than it takes, since a busy machine is no failure, and
@@ -15,6 +17,7 @@ export default defineConfig({
     disableConsoleIntercept: true,
     // One worker less than cores is the runner's own choice; on two cores the contract ring, which mostly waits, takes half the time with two.
     maxWorkers: Math.max(2, availableParallelism() - 1),
+    sequence: { sequencer: SessionFirst },
     projects: [
       {
         extends: true,
@@ -45,20 +48,11 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'cluster',
-          include: ['test/cluster/**/*.test.ts'],
+          include: ['test/cluster/**/*.test.ts', sessionFile],
+          setupFiles: ['test/support/lane.ts'],
           testTimeout: 600_000,
           hookTimeout: 600_000,
-          fileParallelism: false,
-          ...patience(120_000),
-        },
-      },
-      {
-        extends: true,
-        test: {
-          name: 'session',
-          include: ['test/session/**/*.test.ts'],
-          testTimeout: 900_000,
-          hookTimeout: 600_000,
+          maxWorkers: laneCount(),
           ...patience(120_000),
         },
       },

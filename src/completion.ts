@@ -5,6 +5,7 @@ import type { Frame } from './frame.ts';
 import { commandCandidates, commandOf, expectedIn, type Candidate, type Expected } from './lib/cf/completion.ts';
 import { namesFor } from './lib/ops/completion/names.ts';
 import { listCommands } from './lib/output/overview.ts';
+import { safeName } from './lib/output/safe-text.ts';
 
 /** What main.ts knows of commands. */
 export interface Commands {
@@ -30,7 +31,9 @@ async function candidatesOf(expected: Expected, words: readonly string[], frame:
   const { env, signal, bin } = frame;
   const place = { context: given(words, '--context'), org: given(words, '--org'), space: given(words, '--space') };
   const found = await namesFor(names, { env, signal, bin, ...place });
-  return found.filter((name) => name.startsWith(partial)).map((name) => ({ text: `${before}${name}` }));
+  // Others chose the names, and a shell would take a line feed as the end of one.
+  const harmless = found.filter((name) => name === safeName(name));
+  return harmless.filter((name) => name.startsWith(partial)).map((name) => ({ text: `${before}${name}` }));
 }
 
 /** Prints what may follow the words, one candidate per line. @param words the last one is unfinished and may be '' */

@@ -3,9 +3,10 @@
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
 import { instanceLimits } from './lib/api/app.ts';
+import { strategies, type Strategy } from './lib/api/rollout.ts';
 import { parseChoice, parsePortRange, parseSize, parseTaskId, parseWholeNumber, type PortRange } from './lib/cf/values.ts';
-import { notThereYet } from './lib/cf/usage.ts';
 import { defined } from './lib/defined.ts';
+import type { AppProtocol } from './lib/ops/routes/destinations.ts';
 
 const GLOBAL = 'GLOBAL';
 
@@ -62,23 +63,22 @@ const mostPort = 65_535;
 /** `--gateway-port`, `--app-port`. */
 export const portFlag = (name: string, summary: string) => numberFlag({ name, least: 1, most: mostPort, summary, helpValue: 'PORT' });
 
-const strategies = ['rolling', 'canary'] as const;
-export type Strategy = (typeof strategies)[number];
-
-/** kf does not watch a canary, so the strategy is rejected and not rolled out as another one. */
-function parseStrategy(text: string): Strategy {
-  const strategy = parseChoice(text, '--strategy', strategies);
-  if (strategy === 'rolling') return strategy;
-  throw notThereYet("'--strategy canary'", '--strategy rolling');
-}
-
-/** Accepts `rolling` only, which is what every command does: they do not read the flag. */
-export const strategyFlag = () =>
-  Flags.custom<Strategy>({
-    parse: (text) => Promise.resolve().then(() => parseStrategy(text)),
-    summary: 'how instances are replaced (rolling)',
+/** How a command replaces instances. Without `--strategy` all commands do what `rolling` does. */
+export const rolloutFlags = () => ({
+  'instance-steps': Flags.string({ summary: 'percentages after which a canary pauses (20,60)', helpValue: 'STEPS' }),
+  'max-in-flight': numberFlag({
+    name: 'max-in-flight',
+    least: 1,
+    most: instanceLimits.most,
+    summary: 'instances that are replaced at a time, default 1; needs --strategy',
+    helpValue: 'NUMBER',
+  }),
+  strategy: Flags.custom<Strategy>({
+    parse: (text) => Promise.resolve().then(() => parseChoice(text, '--strategy', strategies)),
+    summary: 'how instances are replaced (rolling, canary, recreate)',
     helpValue: 'STRATEGY',
-  })();
+  })(),
+});
 
 const version = { name: 'version', least: 1, helpValue: 'VERSION' } as const;
 
@@ -124,6 +124,13 @@ export function withoutEffect(flags: Readonly<Record<string, unknown>>): string 
 
 /** A required argument; stdin is never read for it. */
 export const requiredArg = (description: string) => Args.string({ required: true, ignoreStdin: true, description });
+/** Number of a revision. */
+export const revisionArg = (description: string) =>
+  Args.custom<number>({
+    parse: (text) => Promise.resolve(parseWholeNumber(text, 'the revision', version.least)),
+    ignoreStdin: true,
+    description,
+  })();
 /** The last argument, once or several times. */
 export const repeatableArg = (description: string) => Args.string({ required: true, multiple: true, ignoreStdin: true, description });
 export const optionalArg = (description: string) => Args.string({ ignoreStdin: true, description });
@@ -170,6 +177,24 @@ export const hostnameFlag = () => Flags.string({ char: 'n', summary: 'host', hel
 
 const protocols = ['tcp', 'udp'] as const;
 type Protocol = (typeof protocols)[number];
+
+/** `on` or `off`; undefined when the flag is not given. */
+export const switchFlag = (name: string, summary: string) =>
+  Flags.custom<boolean>({
+    parse: (text) => Promise.resolve().then(() => parseChoice(text, `--${name}`, ['on', 'off']) === 'on'),
+    summary,
+    helpValue: 'on|off',
+  })();
+
+const appProtocols: readonly AppProtocol[] = ['http1', 'http2'];
+
+/** What the gateway speaks to the app behind a route. */
+export const appProtocolFlag = () =>
+  Flags.custom<AppProtocol>({
+    parse: (text) => Promise.resolve().then(() => parseChoice(text, '--app-protocol', appProtocols)),
+    summary: 'protocol between gateway and app (http1 or http2), default http1',
+    helpValue: 'PROTOCOL',
+  })();
 
 /** `--protocol` of a network policy. */
 export const protocolFlag = (summary: string) =>

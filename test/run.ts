@@ -6,9 +6,10 @@ import path from 'node:path';
 import { toolsEnv } from '../tools/environment.ts';
 import { prepareRings } from '../tools/cluster/prepare.ts';
 import { bundleForTests, sharedBundle } from './support/cli.ts';
+import { sessionFile } from './support/lanes.ts';
 import { readRingReport, renderFailures, unhandledFile } from './support/ring-report.ts';
 import type { Counts, RingReport } from './support/ring-report.ts';
-import { withCluster, withControlPlane } from './support/rings.ts';
+import { withControlPlane, withLanes } from './support/rings.ts';
 
 const resultsDir = 'test-results';
 const isCI = process.env['CI'] === 'true';
@@ -43,7 +44,7 @@ function run(command: string, commandArgs: string[], env: Record<string, string>
   });
 }
 
-async function vitest(ring: string, env: Record<string, string> = {}): Promise<RingReport> {
+async function vitest(ring: string, env: Record<string, string> = {}, wanted = files): Promise<RingReport> {
   const report = path.join(resultsDir, `${ring}.json`);
   for (const file of [report, unhandledFile(report)]) rmSync(file, { force: true });
   const flags = [
@@ -58,7 +59,7 @@ async function vitest(ring: string, env: Record<string, string> = {}): Promise<R
     report,
     '--reporter',
     './test/support/unhandled-reporter.ts',
-    ...files,
+    ...wanted,
   ];
   const exitCode = await run('vitest', update ? [...flags, '--update'] : flags, { ...env, KF_TEST_UNHANDLED: unhandledFile(report) });
   return readRingReport(report, exitCode, process.cwd());
@@ -98,16 +99,19 @@ const rings: Record<string, () => Promise<RingReport>> = {
   unit: () => vitest('unit'),
   contract: () => withBundle((env) => vitest('contract', env)),
   api: () => withControlPlane((env) => vitest('api', env)),
-  cluster: () => withCluster((env) => vitest('cluster', env)),
-  session: () => withCluster((env) => vitest('session', env)),
+  cluster: () => withLanes(lanes, (env) => vitest('cluster', env)),
+  session: () => withLanes(1, (env) => vitest('cluster', env, [sessionFile])),
 };
 
-/** Runs only when it is named: it takes three minutes of a cluster of its own. */
+/** Files of the cluster ring that run at a time, each on a cluster of its own: one file needs no second cluster. */
+const lanes = files.length === 1 && files[0]?.endsWith('.ts') === true ? 1 : Number(process.env['KF_TEST_LANES'] ?? 2);
+
+/** A part of the cluster ring, which runs by itself only when it is named. */
 const alone = new Set(['session']);
 
 const usage = `usage: npm test [-- [RING…] [FILE…] [--update]]
 
-  RING      ${Object.keys(rings).join(', ')}; without one, all of them but ${[...alone].join(', ')}
+  RING      ${Object.keys(rings).join(', ')}; without one, all of them (${[...alone].join(', ')} is a part of cluster)
   FILE      path of a test file; without one, all files of the rings
   --update  writes the stored results anew`;
 

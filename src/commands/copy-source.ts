@@ -1,9 +1,11 @@
 import * as Flags from '@oclif/core/flags';
 import { KfCommand } from '../base-command.ts';
-import { noWaitFlag, requiredArg, strategyFlag } from '../flags.ts';
+import { noWaitFlag, requiredArg, rolloutFlags } from '../flags.ts';
 import { incorrectUsage } from '../lib/cf/usage.ts';
 import type { AppDetails, PackageSummary } from '../lib/api/results.ts';
 import type { SpaceSession } from '../lib/session/session.ts';
+import { rolloutOf, type RolloutOptions } from '../lib/api/rollout.ts';
+import { rolloutOptions } from '../lib/cf/rollout.ts';
 import { renderApp, renderRest, renderWait } from '../lib/views/apps.ts';
 import { line } from '../lib/views/block.ts';
 
@@ -27,11 +29,12 @@ export default class CopySource extends KfCommand<Result> {
     'no-wait': noWaitFlag(),
     organization: Flags.string({ char: 'o', summary: 'org of that space, default the targeted one', helpValue: 'TARGET_ORG' }),
     space: Flags.string({ char: 's', summary: 'space of the app that gets the source', helpValue: 'TARGET_SPACE' }),
-    strategy: strategyFlag(),
+    ...rolloutFlags(),
   };
 
   async run(): Promise<Result> {
     const { args, flags } = await this.parse(CopySource);
+    const rollout = rolloutOptions(flags);
     const { organization, space, strategy, 'no-restart': noRestart, 'no-wait': noWait } = flags;
     if (organization !== undefined && space === undefined)
       throw incorrectUsage("'--organization, -o' and '--space, -s' must be used together.");
@@ -53,18 +56,18 @@ export default class CopySource extends KfCommand<Result> {
       this.ok();
       return { package: made };
     }
-    return { package: made, app: await this.#restart(there, to, !noWait) };
+    return { package: made, app: await this.#restart(there, to, { wait: !noWait, rollout }) };
   }
 
   /** Builds the package and runs it. */
-  async #restart(session: SpaceSession, name: string, wait: boolean): Promise<AppDetails> {
+  async #restart(session: SpaceSession, name: string, { wait, rollout }: { wait: boolean; rollout: RolloutOptions }): Promise<AppDetails> {
     const [{ stageAndStart }, { waitUntilServing }, { describeApp }] = await Promise.all([
       import('../lib/ops/apps/staging.ts'),
       import('../lib/ops/apps/lifecycle.ts'),
       import('../lib/ops/apps/details.ts'),
     ]);
-    const { app, deployId } = await stageAndStart(session, await this.findApp(session, name), { again: false });
-    this.print(renderWait());
+    const { app, deployId } = await stageAndStart(session, await this.findApp(session, name), { again: false, rollout });
+    this.print(renderWait(rolloutOf(app) === undefined ? undefined : name));
     const details = await describeApp(session, await waitUntilServing(session, app, deployId, { wait }));
     this.print([...(wait ? [] : renderRest(details, 'restaged', 'restaging')), ...renderApp(details)]);
     return details;

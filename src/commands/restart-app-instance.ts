@@ -25,7 +25,8 @@ export default class RestartAppInstance extends KfCommand<Result> {
     const { process } = flags;
     const [session, { restartInstance }] = await this.inSpace(import('../lib/ops/apps/restart-instance.ts'));
     this.announce`Restarting instance ${String(index)} of process ${process} of app ${app}`;
-    await restartInstance(session, await this.findApp(session, app), process, index);
+    const isEnded = await restartInstance(session, await this.findApp(session, app), process, index);
+    if (!isEnded) this.warn(`Instance ${String(index)} of process ${process} is being replaced already.`);
     this.ok();
     return { app, process, index };
   }

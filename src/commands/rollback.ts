@@ -1,7 +1,8 @@
 import { KfCommand } from '../base-command.ts';
-import { appArg, forceFlag, noWaitFlag, requiredVersionFlag, strategyFlag } from '../flags.ts';
+import { appArg, forceFlag, noWaitFlag, requiredVersionFlag, rolloutFlags } from '../flags.ts';
 import type { AppDetails } from '../lib/api/results.ts';
-import { renderApp, renderRest } from '../lib/views/apps.ts';
+import { rolloutOptions } from '../lib/cf/rollout.ts';
+import { renderApp, renderRest, renderWait } from '../lib/views/apps.ts';
 import { line } from '../lib/views/block.ts';
 
 interface Result {
@@ -21,13 +22,14 @@ export default class Rollback extends KfCommand<Result> {
   static override flags = {
     force: forceFlag(),
     'no-wait': noWaitFlag(),
-    strategy: strategyFlag(),
+    ...rolloutFlags(),
     version: requiredVersionFlag('revision to return to'),
   };
 
   async run(): Promise<Result> {
     const { args, flags } = await this.parse(Rollback);
     const { version } = flags;
+    const rollout = rolloutOptions(flags);
     const [session, { prepareRollback, startRollback }] = await this.inSpace(import('../lib/ops/push/rollback.ts'));
     const [name, number] = [args.APP_NAME, String(version)];
     const prepared = await prepareRollback(session, await this.findApp(session, name), version);
@@ -40,8 +42,8 @@ export default class Rollback extends KfCommand<Result> {
       }
     }
     this.announce`Rolling back to revision ${number} for app ${name}`;
-    const started = await startRollback(session, prepared);
-    this.print([line(), line(`Starting deployment for app ${name}...`), line(), line('Waiting for app to deploy...'), line()]);
+    const started = await startRollback(session, prepared, rollout);
+    this.print(renderWait(name));
     const [{ waitUntilServing }, { describeApp }] = await Promise.all([
       import('../lib/ops/apps/lifecycle.ts'),
       import('../lib/ops/apps/details.ts'),

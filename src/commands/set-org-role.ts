@@ -1,7 +1,6 @@
-import * as Args from '@oclif/core/args';
 import { KfCommand } from '../base-command.ts';
-import { requiredArg } from '../flags.ts';
-import { parseOrgRole, type OrgRole } from '../lib/cf/roles.ts';
+import { orgRoleArgs } from '../flags/roles.ts';
+import type { OrgRole } from '../lib/cf/roles.ts';
 
 interface Result {
   user: string;
@@ -14,15 +13,7 @@ export default class SetOrgRole extends KfCommand<Result> {
   static override changes = true;
   static override examples = ['kf set-org-role alice example-org OrgManager'];
   static override seeAlso = ['org-users', 'unset-org-role'];
-  static override args = {
-    USERNAME: requiredArg('name of the user, as the API server has it'),
-    ORG: requiredArg('org'),
-    ROLE: Args.custom<OrgRole>({
-      ignoreStdin: true,
-      description: 'OrgManager, BillingManager or OrgAuditor',
-      parse: (text) => Promise.resolve().then(() => parseOrgRole(text)),
-    })({ required: true }),
-  };
+  static override args = orgRoleArgs;
 
   async run(): Promise<Result> {
     const { args } = await this.parse(SetOrgRole);

@@ -1,7 +1,6 @@
-import * as Args from '@oclif/core/args';
 import { KfCommand } from '../base-command.ts';
-import { requiredArg } from '../flags.ts';
-import { parseSpaceRole, type SpaceRole } from '../lib/cf/roles.ts';
+import { spaceRoleArgs } from '../flags/roles.ts';
+import type { SpaceRole } from '../lib/cf/roles.ts';
 
 interface Result {
   user: string;
@@ -14,16 +13,7 @@ export default class UnsetSpaceRole extends KfCommand<Result> {
   static override changes = true;
   static override examples = ['kf unset-space-role alice example-org example-space SpaceDeveloper'];
   static override seeAlso = ['space-users', 'set-space-role'];
-  static override args = {
-    USERNAME: requiredArg('name of the user, as the API server has it'),
-    ORG: requiredArg('org'),
-    SPACE: requiredArg('space'),
-    ROLE: Args.custom<SpaceRole>({
-      ignoreStdin: true,
-      description: 'SpaceManager, SpaceDeveloper, SpaceAuditor or SpaceSupporter',
-      parse: (text) => Promise.resolve().then(() => parseSpaceRole(text)),
-    })({ required: true }),
-  };
+  static override args = spaceRoleArgs;
 
   async run(): Promise<Result> {
     const { args } = await this.parse(UnsetSpaceRole);

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { KfError, messageOf } from '../lib/errors.ts';
 import { connect } from '../lib/kube/client.ts';
 import { appReconciler } from './apps/app.ts';
+import { appEventsReconciler } from './apps/event-log.ts';
 import { appNetworkReconciler } from './apps/network.ts';
 import { appWorkloadReconciler } from './rollout/workload.ts';
 import { buildSideReconcilers } from './reconcilers.ts';
@@ -34,6 +35,7 @@ function chosenReconcilers(settings: Settings): Reconciler[] {
   const all: Reconciler[] = [
     ...buildSideReconcilers({ fetchProgram: fetchProgram(settings) }),
     appReconciler,
+    appEventsReconciler(),
     appNetworkReconciler,
     processReconciler(),
     appWorkloadReconciler,

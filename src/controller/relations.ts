@@ -3,6 +3,7 @@
 import type { Stored } from '../lib/api/object.ts';
 import { desiredInstances } from '../lib/api/app.ts';
 import { findCondition } from '../lib/api/conditions.ts';
+import { isRedirected } from '../lib/api/gateway.ts';
 import { conditionTypes, kinds } from '../lib/api/group.ts';
 import type {
   AppWorkload,
@@ -12,9 +13,10 @@ import type {
   CFProcess,
   CFRoute,
   CFServiceBinding,
+  Droplet,
   RouteDestination,
 } from '../lib/api/types.generated.ts';
-import { index, type Index, type Stores } from './runtime/reconciler.ts';
+import { index, type Context, type Index, type Stores } from './runtime/reconciler.ts';
 import { keyOf } from './runtime/store.ts';
 
 const inNamespace = (object: { metadata: { namespace?: string } }, name: string | undefined): string[] =>
@@ -93,7 +95,32 @@ export function allRoutesTo(process: Stored<CFProcess>, stores: Stores): MappedD
     });
 }
 
+/** The droplet of a build of the app. Builds of other apps are none of its droplets, also because they are deleted without it. */
+export function dropletOf({ metadata }: Stored<CFApp>, build: string | undefined, stores: Stores): Droplet | undefined {
+  const found = stores.of(kinds.build).get(metadata.namespace, build ?? '');
+  return found?.spec.appRef.name === metadata.name ? found.status?.droplet : undefined;
+}
+
+/** A sentence if the build is one of another app. */
+export function foreignBuild({ metadata }: Stored<CFApp>, build: string, stores: Stores): string | undefined {
+  const found = stores.of(kinds.build).get(metadata.namespace, build);
+  if (found === undefined || found.spec.appRef.name === metadata.name) return undefined;
+  return `The build '${build}' belongs to another app; 'kf droplets' shows those of this one.`;
+}
+
 /** How many instances of a process are to run. */
 export function wantedInstances(app: Stored<CFApp>, process: Stored<CFProcess>): number {
   return app.spec.desiredState === 'STARTED' ? desiredInstances(process) : 0;
+}
+
+/**
+ * Where the gateway answers requests for a route from inside the cluster: with https if those with http are redirected.
+ * @returns undefined when the controller cannot ask
+ */
+export function gatewayAddress(context: Context, route: Stored<CFRoute>): string | undefined {
+  const { gateway } = context.info();
+  const { namespace = route.metadata.namespace, name = '' } = route.spec.domainRef;
+  const domain = context.stores.of(kinds.domain).get(namespace, name);
+  const address = isRedirected(domain, gateway.https) ? gateway.https.internalAddress : gateway.internalAddress;
+  return address === '' ? undefined : address;
 }

@@ -3,7 +3,7 @@
 import * as Flags from '@oclif/core/flags';
 import type { InferredFlags } from '@oclif/core/interfaces';
 import type { Frame } from '../frame.ts';
-import { instancesFlag, noWaitFlag, numberFlag, sizeFlag, strategyFlag } from '../flags.ts';
+import { instancesFlag, noWaitFlag, numberFlag, rolloutFlags, sizeFlag } from '../flags.ts';
 import { mostStartSeconds } from '../lib/api/app.ts';
 import { KfError } from '../lib/errors.ts';
 import { parseChoice } from '../lib/cf/values.ts';
@@ -79,7 +79,7 @@ export const pushFlags = {
   'random-route': Flags.boolean({ summary: 'route with a random host' }),
   'no-start': Flags.boolean({ summary: 'neither build nor start; start does both later' }),
   'no-wait': noWaitFlag(),
-  strategy: strategyFlag(),
+  ...rolloutFlags(),
   force: Flags.boolean({ summary: 'build and restart even if nothing changed' }),
 };
 
@@ -122,5 +122,7 @@ export function planFlags(name: string | undefined, flags: InferredFlags<typeof 
     noStart: flags['no-start'],
     noWait: flags['no-wait'],
     strategy: flags.strategy,
+    maxInFlight: flags['max-in-flight'],
+    instanceSteps: flags['instance-steps'],
   };
 }

@@ -31,7 +31,8 @@ type BuildEvent =
 
 /** Events of starting and stopping instances. */
 type StartEvent =
-  | { type: 'starting-app'; app: string }
+  /** `asked`: the user has asked for a strategy. */
+  | { type: 'starting-app'; app: string; asked: boolean }
   | { type: 'stopping-app' }
   | { type: 'app-stopped' }
   /** What the controller waits for; with the number of ready instances if its message has none. */
@@ -45,6 +46,7 @@ type StartEvent =
   | { type: 'fell-back'; app: string; cause: string }
   /** The user may not read the variables of a revision. */
   | { type: 'variables-hidden'; cause: string }
+  | { type: 'settings-not-kept'; version: number }
   /** Done without the controller. */
   | { type: 'acted-directly'; what: 'stopped' | 'started' | 'restarted' | 'scaled' };
 

@@ -26,6 +26,7 @@ const pushAnnotations = ({ pushId, contentHash }: PushRecord): Record<string, st
   defined({ [annotations.pushId]: pushId, [annotations.contentHash]: contentHash });
 
 export interface PackageInput extends PushRecord {
+  origin?: { commit?: string; ciRun?: string };
   guid: string;
   app: Stored<CFApp>;
   type: 'bits' | 'docker';
@@ -36,13 +37,13 @@ export interface PackageInput extends PushRecord {
 }
 
 export function buildPackage(input: PackageInput, author: Authorship): CFPackage {
-  const { app, image, pullSecrets = [] } = input;
+  const { app, image, pullSecrets = [], origin = {} } = input;
   const imagePullSecrets = pullSecrets.length === 0 ? undefined : pullSecrets.map((name) => ({ name }));
   return assemble(kinds.package, {
     metadata: {
       name: input.guid,
       namespace: app.metadata.namespace,
-      annotations: pushAnnotations(input),
+      annotations: { ...pushAnnotations(input), ...defined({ [annotations.commit]: origin.commit, [annotations.ciRun]: origin.ciRun }) },
       ownerReferences: [ownerReference(kinds.app, app)],
     },
     body: {

@@ -4,7 +4,7 @@ import type { Stored } from '../lib/api/object.ts';
 import type { Service } from '../lib/api/core.ts';
 import { kinds, labels } from '../lib/api/group.ts';
 import { serviceName } from '../lib/api/names.ts';
-import type { CFRoute } from '../lib/api/types.generated.ts';
+import type { CFRoute, RouteDestination } from '../lib/api/types.generated.ts';
 import { ownerReference } from './metadata.ts';
 
 export interface DestinationServiceInput {
@@ -14,7 +14,11 @@ export interface DestinationServiceInput {
   processGuid: string;
   generation: string;
   port: number;
+  protocol?: RouteDestination['protocol'];
 }
+
+/** HTTP/2 without TLS (KEP-3726). */
+const h2c = 'kubernetes.io/h2c';
 
 export function buildDestinationService(input: DestinationServiceInput): Service {
   const { name, namespace } = input.route.metadata;
@@ -22,7 +26,7 @@ export function buildDestinationService(input: DestinationServiceInput): Service
     apiVersion: 'v1',
     kind: 'Service',
     metadata: {
-      name: serviceName(input.destinationGuid, input.generation),
+      name: serviceName(input.destinationGuid, input.generation, input.protocol),
       namespace,
       labels: {
         [labels.appGuid]: input.appGuid,
@@ -35,7 +39,15 @@ export function buildDestinationService(input: DestinationServiceInput): Service
     spec: {
       type: 'ClusterIP',
       selector: { [labels.guid]: input.processGuid, [labels.generation]: input.generation },
-      ports: [{ name: 'http', port: input.port, targetPort: input.port, protocol: 'TCP' }],
+      ports: [
+        {
+          name: 'http',
+          port: input.port,
+          targetPort: input.port,
+          protocol: 'TCP',
+          ...(input.protocol === 'http2' ? { appProtocol: h2c } : {}),
+        },
+      ],
     },
   };
 }

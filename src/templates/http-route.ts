@@ -23,6 +23,8 @@ export interface HttpRouteInput {
   route: Stored<CFRoute>;
   fqdn: string;
   gateway: { namespace: string; name: string };
+  /** Listeners of the Gateway; left out: all. */
+  sections?: readonly string[];
   backends: readonly RouteBackend[];
   /** The `status.serving` of each process that the weights were computed from, by process GUID. */
   serving: Readonly<Record<string, string>>;
@@ -73,11 +75,18 @@ function revisionFor(form: string, live: Stored<HttpRoute> | undefined): string 
   return before.split('-')[0] === form ? before : `${form}-${String(live?.metadata.generation ?? 0)}`;
 }
 
+/** @param sections listeners of the Gateway; left out: all */
+export function parentsOf({ namespace, name }: HttpRouteInput['gateway'], sections?: readonly string[]): ParentReference[] {
+  const parent: ParentReference = { group: 'gateway.networking.k8s.io', kind: 'Gateway', namespace, name };
+  return sections === undefined ? [parent] : sections.map((sectionName) => ({ ...parent, sectionName }));
+}
+
 /** The HTTPRoute of a route that has its host, also while nothing serves it: the gateway then reports that it has loaded the route. */
 export function buildHttpRoute({
   route,
   fqdn,
   gateway,
+  sections,
   backends,
   serving,
   serves,
@@ -94,7 +103,7 @@ export function buildHttpRoute({
     port,
     weight,
   });
-  const parent: ParentReference = { group: 'gateway.networking.k8s.io', kind: 'Gateway', namespace: gateway.namespace, name: gateway.name };
+  const parents = parentsOf(gateway, sections);
   const probes = backends.slice(0, mostRules - 2).map((backend): RouteRule => ({
     matches: paths.map((path) => ({ ...path, headers: [{ type: 'Exact', name: generationHeader, value: backend.generation }] })),
     ...(marks ? { filters: [marked(backend.generation)] } : {}),
@@ -109,7 +118,7 @@ export function buildHttpRoute({
   // If the route must not answer, there is no rule for plain requests: they get the page for unknown routes.
   const rules = serves && backends.length > 0 ? [...probes, main] : probes;
   const form = createHash('sha256')
-    .update(JSON.stringify([fqdn, parent, paths, rules]))
+    .update(JSON.stringify([fqdn, ...parents, paths, rules]))
     .digest('hex')
     .slice(0, 10);
   return {
@@ -122,6 +131,6 @@ export function buildHttpRoute({
       annotations: Object.fromEntries(Object.entries(serving).map(([guid, text]) => [servingAnnotation(guid), text])),
       ownerReferences: [ownerReference(kinds.route, route)],
     },
-    spec: { parentRefs: [parent], hostnames: [fqdn], rules: [...rules, revisionRule(revisionFor(form, live), paths)] },
+    spec: { parentRefs: parents, hostnames: [fqdn], rules: [...rules, revisionRule(revisionFor(form, live), paths)] },
   };
 }

@@ -14,10 +14,12 @@ export interface DestinationInput {
   processType?: string | undefined;
   /** Default: the controller uses the droplet's first port, otherwise 8080. */
   port?: number | undefined;
+  /** What the gateway speaks to the app. Default: http1. */
+  protocol?: RouteDestination['protocol'];
 }
 
-export function buildDestination({ guid, appGuid, processType = 'web', port }: DestinationInput): RouteDestination {
-  return { guid, appRef: { name: appGuid }, processType, protocol: 'http1', ...defined({ port }) };
+export function buildDestination({ guid, appGuid, processType = 'web', port, protocol = 'http1' }: DestinationInput): RouteDestination {
+  return { guid, appRef: { name: appGuid }, processType, protocol, ...defined({ port }) };
 }
 
 export interface RouteInput {

@@ -69,7 +69,10 @@ function shownTaskName({ spec }: Stored<CFTask>): string | undefined {
   return spec.displayName === '' ? undefined : spec.displayName;
 }
 
-/** One pod, one try: a task is not repeated automatically. Its TTL is set only when the task's end is in its status. */
+/**
+ * One pod, one try: a task is not repeated automatically. The Job waits until the start is recorded,
+ * so that a Job that is missing after a record may have run, and one without a record has not. Its TTL is set only when the task's end is in its status.
+ */
 export function buildTaskJob(workload: Stored<TaskWorkload>): Job {
   const { name, namespace, labels: marks = {}, annotations: notes = {} } = workload.metadata;
   const { spec } = workload;
@@ -78,6 +81,7 @@ export function buildTaskJob(workload: Stored<TaskWorkload>): Job {
     kind: 'Job',
     metadata: { name, namespace, labels: marks, ownerReferences: [ownerReference(kinds.taskWorkload, workload)] },
     spec: {
+      suspend: true,
       backoffLimit: 0,
       parallelism: 1,
       completions: 1,

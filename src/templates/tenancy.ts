@@ -56,12 +56,17 @@ export interface DomainInput {
   name: string;
   /** Its names lead to instances themselves. */
   internal?: boolean;
+  /** Requests with http are redirected to https. */
+  httpRedirect?: boolean;
 }
 
-export function buildDomain({ guid, rootNamespace, name, internal = false }: DomainInput, author: Authorship): CFDomain {
+export function buildDomain(
+  { guid, rootNamespace, name, internal = false, httpRedirect = false }: DomainInput,
+  author: Authorship,
+): CFDomain {
   return assemble(kinds.domain, {
     metadata: { name: guid, namespace: rootNamespace },
-    body: { spec: { name: name.toLowerCase(), ...(internal ? { internal } : {}) } },
+    body: { spec: { name: name.toLowerCase(), ...(internal ? { internal } : {}), ...(httpRedirect ? { httpRedirect } : {}) } },
     author,
   });
 }

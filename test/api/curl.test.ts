@@ -92,6 +92,26 @@ describe('kf curl', () => {
     expect(await asked(asDeveloper, `/v3/apps/${mine}/features/ssh`)).toMatchObject({ enabled: true });
   });
 
+  test('lets a developer read what a script asks of quotas, usage, users and revisions', async () => {
+    const quota = randomUUID();
+    await kubectl(['create', '-f', '-'], {
+      input: [
+        object(kinds.quota, 'cf', quota, { displayName: developer, routes: 0 }),
+        object(kinds.quota, org, quota, { displayName: developer, totalMemoryMB: 64 }),
+      ],
+    });
+    expect(await guids(asDeveloper, `/v3/organization_quotas?names=${developer}`)).toEqual([quota]);
+    expect(await guids(asDeveloper, `/v3/space_quotas?organization_guids=${org}`)).toEqual([quota]);
+    expect(await asked(asDeveloper, `/v3/spaces/${own}/usage_summary`)).toMatchObject({ usage_summary: { started_instances: 0 } });
+    // A sum over the spaces that one may read would be too low.
+    expect((await asked(asDeveloper, `/v3/organizations/${org}/usage_summary`)).errors).toEqual([expect.objectContaining({ code: 10003 })]);
+    expect(await asked(admin, `/v3/organizations/${org}/usage_summary`)).toMatchObject({ usage_summary: { routes: 0 } });
+    expect(await guids(asDeveloper, `/v3/users?usernames=${developer}`)).toEqual([developer]);
+    expect(await guids(asDeveloper, `/v3/apps/${mine}/revisions`)).toEqual([]);
+    expect((await asked(asDeveloper, `/v3/revisions/${quota}`)).errors).toEqual([expect.objectContaining({ code: 10010 })]);
+    expect(await asked(asDeveloper, `/v3/apps/${mine}/permissions`)).toEqual({ read_basic_data: true, read_sensitive_data: true });
+  });
+
   test('lists the roles of a space', async () => {
     expect(await guids(asDeveloper, `/v3/roles?space_guids=${own}&types=space_developer&user_guids=${developer}`)).toHaveLength(1);
   });

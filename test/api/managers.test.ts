@@ -102,21 +102,45 @@ describe('a supporter', () => {
       healthCheck: { type: 'port', data: { timeoutSeconds: 60, invocationTimeoutSeconds: 1 } },
     },
   };
-  beforeAll(async () => void (await kubectl(['create', '-f', '-'], { input: [app, process] })));
-  const refusal = 'A SpaceSupporter may start, stop and scale apps, and change nothing else of them';
+  const task = { ...place('CFTask', 'migrate', space), spec: { appRef: { name: 'shop' }, command: 'true' } };
+  beforeAll(async () => void (await kubectl(['create', '-f', '-'], { input: [app, process, task] })));
+  const refusal = 'A SpaceSupporter may start, stop and scale apps, and end tasks, and change nothing else of them';
+  const started = { 'kf.cloudfoundry.org/deploy-id': 'd', [`${group}/app-rev`]: '1', 'kf.cloudfoundry.org/changed-by': 'sue' };
+  const sidecars = [{ name: 'spy', command: 'env' }];
+  // The cluster deletes an object whose owner does not exist.
+  const orphan = { ownerReferences: [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'none', uid: randomUUID() }] };
+  const blocked = { finalizers: ['kf.test/never'] };
 
-  test('starts, stops and scales an app', async () => {
-    expect(await patch('sue', 'cfapp', space, 'shop', { spec: { desiredState: 'STARTED' } })).toBe('done');
+  test('starts, stops and scales an app, gives it another droplet, and ends a task', async () => {
+    const start = { metadata: { annotations: started }, spec: { desiredState: 'STARTED', currentDropletRef: { name: 'd' } } };
+    expect(await patch('sue', 'cfapp', space, 'shop', start)).toBe('done');
+    const held = { metadata: { annotations: { 'kf.cloudfoundry.org/held': null, 'kf.cloudfoundry.org/unstaged': null } } };
+    expect(await patch('sue', 'cfapp', space, 'shop', held)).toBe('done');
     expect(await patch('sue', 'cfprocess', space, 'shop-web', { spec: { desiredInstances: 2, memoryMB: 128 } })).toBe('done');
+    expect(await patch('sue', 'cftask', space, 'migrate', { spec: { canceled: true } })).toBe('done');
   });
 
   test.each([
     ['cfapp', 'shop', { spec: { displayName: 'other' } }],
     ['cfapp', 'shop', { spec: { envSecretName: 'other' } }],
+    ['cfapp', 'shop', { metadata: { labels: { 'kf.cloudfoundry.org/ssh': 'disabled' } } }],
+    ['cfapp', 'shop', { metadata: { annotations: { 'kf.cloudfoundry.org/max-in-flight': '9' } } }],
     ['cfprocess', 'shop-web', { spec: { command: 'env' } }],
     ['cfprocess', 'shop-web', { spec: { healthCheck: { type: 'process' } } }],
+    ['cfprocess', 'shop-web', { spec: { sidecars } }],
+    ['cfprocess', 'shop-web', { spec: { ports: [9000] } }],
+    ['cftask', 'migrate', { spec: { command: 'env' } }],
+    ['cftask', 'migrate', { spec: { displayName: 'other' } }],
   ])('changes nothing else of it: %s %s %j', async (kind, name, body) => {
     expect(await patch('sue', kind, space, name, body)).toContain(refusal);
     expect(await patch('dora', kind, space, name, body)).toBe('done');
+  });
+
+  test.each([
+    ['cfapp', 'shop'],
+    ['cfprocess', 'shop-web'],
+    ['cftask', 'migrate'],
+  ])('neither makes the cluster delete it nor keeps it from being deleted: %s %s', async (kind, name) => {
+    for (const metadata of [orphan, blocked]) expect(await patch('sue', kind, space, name, { metadata })).toContain(refusal);
   });
 });

@@ -123,6 +123,46 @@ describe('the memory of one instance', () => {
     expect(await sent(developer, task(256))).toContain(refused(256));
   });
 
+  test('includes its sidecars', async () => {
+    const withSidecars = (memoryMB: number, ...sizes: (number | undefined)[]) => {
+      const built = process(memoryMB);
+      const sidecars = sizes.map((size, index) => ({
+        name: String(index),
+        command: 'true',
+        ...(size === undefined ? {} : { memoryMB: size }),
+      }));
+      return { ...built, spec: { ...built.spec, sidecars } };
+    };
+    expect(await sent(developer, withSidecars(128, 100, 27))).toBe('accepted');
+    expect(await sent(developer, withSidecars(128, undefined, undefined, undefined, 79))).toBe('accepted');
+    const tooMuch = 'The sidecars of a process share its memory: ';
+    expect(await sent(developer, withSidecars(128, 100, 28))).toContain(`${tooMuch}they ask for 128M, and it has 128M`);
+    expect(await sent(developer, withSidecars(128, undefined, undefined, undefined, 80))).toContain(`${tooMuch}they ask for 128M`);
+    expect(await sent(developer, withSidecars(64, 4096, 4096))).toContain(`${tooMuch}they ask for 8192M, and it has 64M`);
+    // The default, which the controller writes; then the sidecars are compared again.
+    expect(await sent(developer, withSidecars(0, 100))).toBe('accepted');
+    expect(await sent(developer, withSidecars(0, 129))).toContain(`${tooMuch}they ask for 129M, and it may have 128M`);
+  });
+
+  test('cannot grow in a task that waits for a droplet', async () => {
+    await kubectl(['create', '-f', '-'], { input: task(64), as: developer });
+    const patched = (spec: object) =>
+      ask(['patch', 'cftask', 't', '-n', space, '--type=merge', '-p', JSON.stringify({ spec })], { as: developer });
+    expect((await patched({ memoryMB: 4096 })).stderr).toContain(refused(4096));
+    expect((await patched({ memoryMB: 128 })).code).toBe(0);
+    await kubectl(['delete', 'cftask', 't', '-n', space]);
+  });
+
+  test('is not negative, nor are the times of its health check', async () => {
+    const negative = 'should be greater than or equal to 0';
+    expect(await sent(developer, process(-1))).toContain(`spec.memoryMB: Invalid value: -1`);
+    const built = process(64);
+    const data = { invocationTimeoutSeconds: -1, timeoutSeconds: -2, intervalSeconds: -3 };
+    const refusal = await sent(developer, { ...built, spec: { ...built.spec, healthCheck: { type: 'port', data } } });
+    for (const field of Object.keys(data)) expect(refusal).toContain(`spec.healthCheck.data.${field}`);
+    expect(refusal).toContain(negative);
+  });
+
   test('stays as it was, and cannot grow', async () => {
     const notes = ['annotate', 'namespace', space, '--overwrite'];
     await kubectl([...notes, 'kf.cloudfoundry.org/instance-memory-mb=1024']);

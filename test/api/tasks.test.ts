@@ -6,9 +6,14 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { parse, stringify } from 'yaml';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { findCondition } from '../../src/lib/api/conditions.ts';
+import type { ConfigMap } from '../../src/lib/api/core.ts';
+import { eventsName, mostEvents, readEvents } from '../../src/lib/api/event-log.ts';
+import { annotations } from '../../src/lib/api/group.ts';
+import type { AppEvent } from '../../src/lib/api/results.ts';
 import type { CFTask } from '../../src/lib/api/types.generated.ts';
 import { buildLimits, limitsOf } from '../../src/templates/limits.ts';
 import { until } from '../support/until.ts';
@@ -113,7 +118,7 @@ async function startController(): Promise<void> {
   for (const user of config.users) user.user = { token };
   writeFileSync(file, stringify(config), { mode: 0o600 });
   const program = join(import.meta.dirname, '../../dist/controller/controller.mjs');
-  controller = spawn(process.execPath, [program, '--reconcilers', 'task,task-workload,task-retention'], {
+  controller = spawn(process.execPath, [program, '--reconcilers', 'task,task-workload,task-retention,app-events'], {
     env: { PATH: process.env['PATH'] ?? '', KUBECONFIG: file, KF_ROOT_NAMESPACE: root },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -173,6 +178,24 @@ describe('a space that may hold 200 tasks', () => {
     expect(Math.max(...numbers)).toBe(221);
     await runTasks('busy', 1_000, 1);
     expect((await tasks()).find(({ metadata }) => metadata.name === 'busy-1000')?.status?.sequenceId).toBe(222);
+  });
+
+  test('each app has the newest 200 of its events, which nobody but the controller writes', async () => {
+    const eventsOf = async (app: string): Promise<AppEvent[]> =>
+      readEvents(await kubectlJson<ConfigMap>(['get', 'configmap', '-n', space, eventsName(app)], { as: developer }));
+    await until('the last task to be recorded', async () => (await eventsOf('busy')).at(-1)?.description === 'name: busy-1000');
+    expect(await eventsOf('busy')).toHaveLength(mostEvents);
+    const steady = (await eventsOf('steady')).map(({ type, description }) => `${type} ${description}`);
+    expect(steady.slice(0, 2)).toEqual(['audit.app.create guid: steady', 'audit.app.build.create guid: droplet-steady']);
+    expect(steady).toEqual(expect.arrayContaining(['audit.app.task.create name: steady-1', 'audit.app.task.create name: steady-3']));
+    const patch = ['patch', 'configmap', '-n', space, eventsName('steady'), '--type=merge', '-p', '{"data":{"1":null}}'];
+    expect((await ask(patch, { as: developer })).stderr).toContain('cannot patch resource "configmaps"');
+    const start = JSON.stringify({ spec: { desiredState: 'STARTED' }, metadata: { annotations: { [annotations.changedBy]: developer } } });
+    await kubectl(['patch', 'cfapp', '-n', space, 'steady', '--type=merge', '-p', start], { as: developer });
+    const started = { type: 'audit.app.start', actor: developer, description: 'state: STARTED' };
+    await until('the start to be recorded', async () =>
+      (await eventsOf('steady')).some(({ time: _, ...event }) => isDeepStrictEqual(event, started)),
+    );
   });
 
   test('deletes the tasks of a deleted app, also a running one', async () => {

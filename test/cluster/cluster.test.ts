@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { reportTime } from '../support/figures.ts';
+import { startsClusters } from '../support/starts-clusters.ts';
 import { until } from '../support/until.ts';
 import { hostLink, nodeRegistry } from '../../tools/cluster/addresses.ts';
 import { cgroupName, processesInCgroups } from '../../tools/cluster/cgroups.ts';
@@ -14,6 +15,8 @@ import { processesInNamespaces } from '../../tools/cluster/namespaces.ts';
 import { isRunning, tryRun } from '../../tools/cluster/process.ts';
 import { clusterPaths, readState } from '../../tools/cluster/state.ts';
 import type { ClusterState } from '../../tools/cluster/state.ts';
+
+startsClusters();
 
 interface Result {
   code: number | null;

@@ -5,9 +5,17 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { get } from '../support/http.ts';
 import { Kf, ringEnv, type Ran } from '../support/kf.ts';
 import { until } from '../support/until.ts';
+import { why } from '../support/why.ts';
 
 const sample = (version: number): string => `${ringEnv('KF_CLUSTER_NODE_REGISTRY')}/kf/sample:${version}`;
-const names = { update: 'failed-update', example: 'hello', local: 'on-localhost', health: 'bad-health', memory: 'too-big' };
+const names = {
+  update: 'failed-update',
+  example: 'hello',
+  local: 'on-localhost',
+  health: 'bad-health',
+  memory: 'too-big',
+  coded: 'with-a-code',
+};
 let kf: Kf;
 
 beforeAll(async () => {
@@ -31,6 +39,12 @@ describe('a version that prints its cause, then a long stack, and ends', () => {
       /ROOT CAUSE\n {3}at frame 1\n.*at frame 9\n {3}\.\.\. 21 lines left out \.\.\.\n {3}at frame 31\n.*at frame 60\n/s,
     );
     expect((await get(`${names.update}.apps.localhost`)).body).toContain('kf sample 1');
+    expect(await why(kf, names.update)).toMatchObject({
+      state: 'failed',
+      cause: 'exit-code',
+      exitCode: 3,
+      message: 'The app ended with exit code 3.',
+    });
   });
 
   test('keeps its lines readable once, with a mark, when its instances are gone', async () => {
@@ -73,6 +87,7 @@ describe('the message of an app that does not start', () => {
     expect(stderr).toMatch(
       /did not answer on port 8080 within 5 s\. Nothing answers .*must listen on 0\.0\.0\.0 at the port in \$PORT, not on 127\.0\.0\.1/,
     );
+    expect((await why(kf, names.local)).cause).toBe('not-listening');
   });
 
   test('whose health check gets 404 names the 404, and no ports', async () => {
@@ -80,6 +95,7 @@ describe('the message of an app that does not start', () => {
     expect(code).toBe(1);
     expect(stderr).toMatch(/GET \/nowhere is answered with 404; .*health-check-http-endpoint/);
     expect(stderr).not.toContain('0.0.0.0');
+    expect((await why(kf, names.health)).cause).toBe('health-http');
   });
 
   test('that needs more memory names the limit and the flag', async () => {
@@ -87,5 +103,14 @@ describe('the message of an app that does not start', () => {
     const { code, stderr } = await push(names.memory, '-c', `exec node -e '${greedy}'`, '--no-route', '-u', 'process');
     expect(code).toBe(1);
     expect(stderr).toMatch(/used more memory than its limit of 64M and was ended; -m gives it more/);
+    expect((await why(kf, names.memory)).cause).toBe('oom');
+  });
+
+  test.each([
+    ['command-not-found', ['-c', 'no-such-command', '--no-route', '-u', 'process']],
+    ['image-not-found', ['-o', `${ringEnv('KF_CLUSTER_NODE_REGISTRY')}/kf/no-such-image:1`]],
+  ])('has the code %s', async (cause, more) => {
+    expect((await push(names.coded, ...more)).code).toBe(1);
+    expect((await why(kf, names.coded)).cause).toBe(cause);
   });
 });

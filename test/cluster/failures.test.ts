@@ -8,6 +8,7 @@ import { reportTime } from '../support/figures.ts';
 import { get } from '../support/http.ts';
 import { Kf, kubectl, kubectlJson, ringEnv, type Ran } from '../support/kf.ts';
 import { untilQuotaHolds } from '../support/quota.ts';
+import { why } from '../support/why.ts';
 
 const registry = ringEnv('KF_CLUSTER_NODE_REGISTRY');
 const sample = `${registry}/kf/sample:1`;
@@ -127,16 +128,19 @@ describe('an app that does not start', () => {
     const ran = await kf.run(['push', 'failures', '-o', 'localhost:1/kf/none:1', '-m', '128M']);
     expectFailure(ran, /The image localhost:1\/kf\/none:1 cannot be pulled: .*connection refused/);
     reportTime('a registry that nobody reaches is named', ran.milliseconds);
+    expect(await why(kf, 'failures')).toMatchObject({ state: 'failed', cause: 'registry-unreachable' });
   });
 
   test('because its image runs as root: the image is named', async () => {
     expectFailure(await kf.run(['push', 'failures', '-o', `${registry}/kf/root:1`]), /runs as root, which is not allowed here/);
+    expect(await why(kf, 'failures')).toMatchObject({ kind: 'build', cause: 'image-user' });
   });
 
   test('because it never listens: the port, the last check and its own last line are shown', async () => {
     const ran = await kf.run(['push', 'failures', '-o', `${registry}/kf/silent:1`, '-m', '128M', '-t', '5']);
     expectFailure(ran, /did not answer on port 8080 within 5 s/, /busy with something else/);
     reportTime('an app that never listens is given up after 5 s', ran.milliseconds);
+    expect(await why(kf, 'failures')).toMatchObject({ cause: 'not-listening', log: { tail: [expect.stringContaining('busy')] } });
   });
 
   test('is replaced by a good image afterwards', async () => {
@@ -164,6 +168,7 @@ describe('a space with a quota', () => {
     const ran = await elsewhere.run(['push', 'failures-quota', '-o', sample, '-m', '512M', '--no-route']);
     expectFailure(ran, /The quota of the space is used up: .*exceeded quota: failures, requested: limits\.memory=512Mi/);
     reportTime('a push beyond the quota is refused', ran.milliseconds);
+    expect(await why(elsewhere, 'failures-quota')).toMatchObject({ cause: 'quota' });
   });
 
   test('ends a scale with the name of the quota, and running instances continue', async () => {
@@ -186,5 +191,6 @@ describe('a space with a quota', () => {
     ]);
     expectFailure(ran, /Error staging application: .*exceeded quota: failures/);
     reportTime('a build beyond the quota is refused', ran.milliseconds);
+    expect(await why(elsewhere, 'failures-build')).toMatchObject({ kind: 'build', cause: 'quota' });
   });
 });

@@ -190,6 +190,20 @@ describe('a task of run-task', () => {
     expect((await kf.ok('task', app, rows[1]?.split(' ')[0] ?? '')).stdout).toMatch(/^memory in mb: +40\ndisk in mb: +64$/m);
   });
 
+  test('whose pod is deleted has failed, and does not run again', async () => {
+    const { stdout } = await kf.ok('run-task', app, '-c', 'trap "sleep 5; exit 1" TERM; sleep 600 & wait', '--json');
+    const { id, guid: task } = (JSON.parse(stdout) as { result: { id: number; guid: string } }).result;
+    await until('the task to run', async () => (await podsOf(task)).items[0]?.status.phase === 'Running');
+    await kubectl(['delete', 'pod', '-l', `${label('task-guid')}=${task}`]);
+    await until('the task to fail', async () => /^state: +FAILED$/m.test((await kf.ok('task', app, String(id))).stdout));
+    const created = await get<{ items: { count?: number }[] }>(
+      'events',
+      '--field-selector',
+      `involvedObject.kind=Job,involvedObject.name=${task},reason=SuccessfulCreate`,
+    );
+    expect(created.items.map(({ count }) => count)).toEqual([1]);
+  });
+
   test('is ended by terminate-task, and has failed then', async () => {
     const { stdout } = await kf.ok('run-task', app, '-c', 'sleep 600', '--json');
     const { id, guid: task } = (JSON.parse(stdout) as { result: { id: number; guid: string } }).result;

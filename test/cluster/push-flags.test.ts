@@ -22,6 +22,7 @@ const apps = [
   'flags-built',
   'flags-again',
   'flags-bound',
+  'flags-canary',
 ];
 const ns = ringEnv('KF_TEST_SPACE_GUID');
 let kf: Kf;
@@ -34,6 +35,10 @@ afterAll(async () => {
   for (const service of ['flags-db', 'flags-first', 'flags-second']) await kf.run(['delete-service', service, '-f']);
   await kf.remove();
 });
+
+interface App {
+  deployment: { status: string; strategy: string };
+}
 
 interface Pushed {
   guid: string;
@@ -114,13 +119,48 @@ describe('flags for processes', () => {
   test('--strategy rolling replaces the pods without a failed request', async () => {
     const [before] = await currentPodsOf((await kf.json<Pushed>('app', 'flags')).guid);
     const user = probe('flags.apps.localhost');
-    const pushed = await pushVersion(2, 'flags', '--strategy', 'rolling');
+    const pushed = await pushVersion(2, 'flags', '--strategy', 'rolling', '--max-in-flight', '2');
     await until('the new version', async () => (await get('flags.apps.localhost')).body.startsWith('kf sample 2'));
     const { asked, failures } = await user.end();
     expect(asked).toBeGreaterThan(20);
     expect(failures).toEqual([]);
     const [after] = await currentPodsOf(pushed.guid);
     expect(after?.metadata.uid).not.toBe(before?.metadata.uid);
+  });
+
+  test('--strategy canary pauses with its share of the requests, and cancel-deployment ends a broken one', async () => {
+    const host = 'flags-canary.apps.localhost';
+    await push('flags-canary');
+    const answers = async (): Promise<number[]> => {
+      const statuses: number[] = [];
+      for (let index = 0; index < 100; index += 1) statuses.push((await get(host)).status);
+      return statuses;
+    };
+    const broken = 'require("http").createServer((_, r) => { r.statusCode = 500; r.end(); }).listen(process.env.PORT)';
+    const steps = ['--strategy', 'canary', '--instance-steps', '10,50'];
+    const paused = await kf.ok('push', 'flags-canary', '-o', sample(2), '-c', `exec node -e '${broken}'`, ...steps);
+    expect(paused.stdout).toMatch(
+      /Active deployment with status PAUSED \(since .+\)\nstrategy: +canary\nmax-in-flight: +1\ncanary-steps: +1\/2\n/,
+    );
+    const failed = (await answers()).filter((status) => status !== 200);
+    expect([...new Set(failed)]).toEqual([500]);
+    expect(failed.length).toBeLessThanOrEqual(20);
+    await kf.ok('cancel-deployment', 'flags-canary');
+    await until('the version before', async () => (await kf.json<App>('app', 'flags-canary')).deployment.status === 'CANCELED');
+    expect((await answers()).every((status) => status === 200)).toBe(true);
+    const refused = await kf.run(['continue-deployment', 'flags-canary']);
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('No active deployment found for app.')]);
+  });
+
+  test('continue-deployment and --strategy recreate end with the new version alone', async () => {
+    const host = 'flags-canary.apps.localhost';
+    await pushVersion(2, 'flags-canary', '-c', 'null', '--strategy', 'canary');
+    const { deployment } = await kf.json<App>('continue-deployment', 'flags-canary');
+    expect(deployment).toMatchObject({ status: 'DEPLOYED', strategy: 'canary' });
+    expect((await get(host)).body).toContain('kf sample 2');
+    const pushed = await pushVersion(1, 'flags-canary', '--strategy', 'recreate');
+    expect(await currentPodsOf(pushed.guid)).toHaveLength(1);
+    expect((await get(host)).body).toContain('kf sample 1');
   });
 
   test('--stack cannot be combined with an image', async () => {

@@ -1,6 +1,6 @@
 // Source code: built by a real CNB lifecycle, built once, and a failed build reports the cause.
 
-import { cp, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -20,7 +20,9 @@ beforeAll(async () => {
   folder = await mkdtemp(path.join(tmpdir(), 'kf-source-'));
 });
 afterAll(async () => {
-  await Promise.all(['source-app', 'no-match', 'static-site', 'binary-app'].map((app) => kf.run(['delete', app, '-r', '-f'])));
+  await Promise.all(
+    ['source-app', 'no-match', 'static-site', 'binary-app', 'go-hello', 'python-hello'].map((app) => kf.run(['delete', app, '-r', '-f'])),
+  );
   await kf.remove();
   await rm(folder, { recursive: true, force: true });
 });
@@ -139,11 +141,13 @@ describe('push of source code', () => {
     expect(ran.code).toBe(1);
     expect(error.code).toBe('build');
     expect(error.message).toBe(
-      'Error staging application: No buildpack recognised the source; tried: kf/nodejs, kf/staticfile, kf/binary.',
+      'Error staging application: No buildpack recognised the source; tried: kf/nodejs, kf/go, kf/python, kf/staticfile, kf/binary.',
     );
     expect(error.details.reason).toBe('NoBuildpackMatched');
     for (const text of [
       'looked for package.json in',
+      'looked for go.mod in',
+      'looked for requirements.txt, setup.py',
       'looked for Staticfile or index.html in',
       'looked for Procfile or an executable file',
     ])
@@ -175,6 +179,76 @@ describe('push of source code', () => {
     ]);
     const again = await kf.json<PushResult>(...push);
     expect(again.apps[0]).toMatchObject({ unchanged: true, stack: 'kf' });
+  });
+});
+
+/** A wheel is a zip with its own description (PEP 427); it is the one that the app's requirements.txt names. */
+function wheel(): Buffer {
+  const info = 'greeting-1.0.0.dist-info';
+  const files = {
+    'greeting.py': 'def greet(language):\n    return "hello from " + language\n',
+    [`${info}/METADATA`]: 'Metadata-Version: 2.1\nName: greeting\nVersion: 1.0.0\n',
+    [`${info}/WHEEL`]: 'Wheel-Version: 1.0\nGenerator: kf\nRoot-Is-Purelib: true\nTag: py3-none-any\n',
+    [`${info}/RECORD`]: `greeting.py,,\n${info}/METADATA,,\n${info}/WHEEL,,\n${info}/RECORD,,\n`,
+  };
+  return zipOf(Object.entries(files).map(([name, content]) => ({ name, content })));
+}
+
+describe.each([
+  {
+    app: 'python-hello',
+    buildpack: 'kf/python',
+    built: 'kf/python: pip install -r requirements.txt, from the folder vendor',
+    process: 'kf/python: web process: python3 main.py',
+    answer: 'hello from Python',
+    procfile: 'web: python main.py twice\n',
+    kept: 'kf/python: requirements.txt has not changed: the packages of the previous build are used again',
+    broken: ['requirements.txt', 'greeting==1.0.0\nabsent==2.0\n'],
+    said: 'ERROR: No matching distribution found for absent==2.0',
+    cause: /kf\/python: the folder vendor has no wheel of 'absent==2\.0' that Python 3\.\d+ can use\. This puts it there: pip download -r/,
+  },
+  {
+    app: 'go-hello',
+    buildpack: 'kf/go',
+    built: 'kf/go: go build ., with go1.',
+    process: 'kf/go: web process: hello',
+    answer: 'hello from Go',
+    procfile: 'web: hello twice\n',
+    kept: 'kf/go: no source of the programs has changed: those of the previous build are used again',
+    broken: ['main.go', 'package main\n\nfunc main() {\n\tmissing()\n}\n'],
+    said: './main.go:4:2: undefined: missing',
+    cause: /kf\/go: go build failed: \.\/main\.go:4:2: undefined: missing\.$/m,
+  },
+] as const)('a source for $buildpack', ({ app, buildpack, ...expected }) => {
+  const source = (): string => path.join(folder, app);
+  const push = () => kf.run(['push', app, '-p', source(), '-m', '64M']);
+  const body = async (): Promise<string> => (await get(`${app}.apps.localhost`)).body;
+
+  test('is recognised, built from its folder vendor, and listens on PORT', async () => {
+    await cp(path.join(fixtures, app), source(), { recursive: true });
+    if (buildpack === 'kf/python') {
+      await mkdir(path.join(source(), 'vendor'));
+      await writeFile(path.join(source(), 'vendor', 'greeting-1.0.0-py3-none-any.whl'), wheel());
+    }
+    const ran = await push();
+    expect([ran.code, ran.stderr]).toEqual([0, expect.not.stringContaining('FAILED')]);
+    expect(ran.stdout).toContain(expected.built);
+    expect(ran.stdout).toContain(expected.process);
+    expect(ran.stdout).toMatch(new RegExp(`^\\t${buildpack} +1\\.0\\.0 `, 'm'));
+    expect(await body()).toBe(`${expected.answer}\n`);
+  });
+
+  test('that changed elsewhere keeps what was built, and its Procfile names the process', async () => {
+    await writeFile(path.join(source(), 'Procfile'), expected.procfile);
+    expect((await push()).stdout).toContain(expected.kept);
+    await until('the process of the Procfile', async () => (await body()) === `${expected.answer} twice\n`);
+  });
+
+  test('that cannot be built shows the cause', async () => {
+    await writeFile(path.join(source(), expected.broken[0]), expected.broken[1]);
+    const ran = await push();
+    expect([ran.code, ran.stdout]).toEqual([1, expect.stringContaining(expected.said)]);
+    expect(ran.stderr).toMatch(expected.cause);
   });
 });
 

@@ -2,12 +2,16 @@
 
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:http2';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { get, getSecurely, securePort, type Answer } from '../support/http.ts';
-import { Kf, kubectl } from '../support/kf.ts';
+import { Kf, kubectl, kubectlJson } from '../support/kf.ts';
+import { applyAsAdmin } from '../support/members.ts';
 import { until } from '../support/until.ts';
 
 const sample = `${process.env['KF_CLUSTER_NODE_REGISTRY'] ?? ''}/kf/sample`;
@@ -142,6 +146,115 @@ test('an operator makes a domain, moves a route of it to another space, and dele
     expect((await kf.ok('domains')).stdout).not.toContain(own);
   } finally {
     await kubectl('delete', 'cfspace', '-n', made.result.org.guid, made.result.guid, '--wait=false');
+    await admin.remove();
+  }
+});
+
+describe('an app that speaks HTTP/2', () => {
+  const app = `${name}-grpc`;
+  const [calls, pages] = [`${app}.${domain}`, `${app}-pages.${domain}`];
+  let folder: string;
+  let ca: string;
+
+  beforeAll(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), 'kf-grpc-'));
+    ca = (await kf.ok('ca-certificate')).stdout;
+    const env = { SCRIPT: await readFile('test/fixtures/apps/grpc-echo/server.cjs', 'utf8'), SPEAKS: 'both' };
+    const routes = [{ route: pages }, { route: calls, protocol: 'http2' }];
+    const manifest = {
+      applications: [{ name: app, docker: { image: `${sample}:1` }, memory: '64M', command: 'node -e "$SCRIPT"', env, routes }],
+    };
+    await writeFile(path.join(folder, 'manifest.yml'), JSON.stringify(manifest));
+    await kf.ok('push', '-f', path.join(folder, 'manifest.yml'));
+  }, 120_000);
+
+  afterAll(async () => {
+    await kf.run(['delete', app, '-r', '-f']);
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  /** One call of gRPC: a message with its length before it, and the result in the trailers. */
+  async function call(url: string): Promise<{ status: unknown; message: unknown; echo: string }> {
+    const session = connect(url, { ca, servername: calls });
+    try {
+      const request = {
+        ':method': 'POST',
+        ':path': '/echo.Echo/Say',
+        ':authority': calls,
+        te: 'trailers',
+        'content-type': 'application/grpc+proto',
+      };
+      const stream = session.request(request);
+      const [answered] = [once(stream, 'response') as Promise<[Record<string, unknown>]>];
+      // An answer of something else has no trailers.
+      const closed = once(stream, 'close').then(async (): Promise<never> => {
+        throw new Error(`an answer without trailers: ${JSON.stringify((await answered)[0])}`);
+      });
+      const trailers = Promise.race([once(stream, 'trailers') as Promise<[Record<string, unknown>]>, closed]);
+      stream.end('\0\0\0\0\x05hello');
+      const [echo, [{ 'grpc-status': status, 'grpc-message': message }]] = await Promise.all([text(stream), trailers]);
+      return { status, message, echo };
+    } finally {
+      session.close();
+    }
+  }
+  const answered = { status: '0', message: '/echo.Echo/Say', echo: '\0\0\0\0\x05hello' };
+  const secure = `https://127.0.0.1:${securePort()}`;
+  const plain = `http://127.0.0.1:${process.env['KF_CLUSTER_HTTP_PORT'] ?? '80'}`;
+
+  test('and HTTP/1.1 gets each by the route of that protocol', async () => {
+    expect(await call(secure)).toEqual(answered);
+    expect((await get(pages, '/page')).body).toBe('HTTP/1.1 /page');
+  });
+
+  test('only, answers gRPC calls by https and by http; update-destination says OK when the gateway speaks the protocol', async () => {
+    await kf.ok('set-env', app, 'SPEAKS', 'http2');
+    await kf.ok('restart', app);
+    expect(await call(secure)).toEqual(answered);
+    expect(await call(plain)).toEqual(answered);
+    expect((await get(pages)).status).toBe(500);
+    await kf.ok('update-destination', app, domain, '-n', `${app}-pages`, '--app-protocol', 'http2');
+    expect((await get(pages)).headers['content-type']).toBe('application/grpc+proto');
+  });
+});
+
+test('a domain redirects http to https, except what has a route of its own, until it answers http again', async () => {
+  const admin = await Kf.create('admin');
+  const own = `secure-${name}.example.com`;
+  const host = `shop.${own}`;
+  const ca = (await kf.ok('ca-certificate')).stdout;
+  const challenge = '/.well-known/acme-challenge/token';
+  const [gateway] = (await kubectlJson<{ items: { metadata: { namespace: string } }[] }>('get', 'gateways', '-A')).items;
+  // As cert-manager answers a challenge of an ACME server (http-01): one host, one path.
+  const solver = {
+    apiVersion: 'gateway.networking.k8s.io/v1',
+    kind: 'HTTPRoute',
+    metadata: { name: `solver-${name}`, namespace: 'kf-system' },
+    spec: {
+      parentRefs: [{ name: 'kf', namespace: gateway?.metadata.namespace }],
+      hostnames: [host],
+      rules: [{ matches: [{ path: { type: 'Exact', value: challenge } }], backendRefs: [{ name: 'kf-pages', port: 80 }] }],
+    },
+  };
+  try {
+    await admin.ok('create-shared-domain', own, '--http-redirect', 'on');
+    await kf.ok('map-route', name, own, '-n', 'shop');
+    const redirected = await until('the redirection', async () => {
+      const answer = await get(host, '/page?x=1');
+      return answer.status === 301 ? answer : undefined;
+    });
+    // A URL has no port where it is the usual one.
+    const expected = new URL(`https://${host}:${securePort()}/page?x=1`);
+    expect(new URL(String(redirected.headers['location'])).href).toBe(expected.href);
+    const secure = await until('the certificate of the domain', () => getSecurely(host, { ca }).catch(() => undefined));
+    expect(secure.headers['x-sample-version']).toBe('1');
+    await applyAsAdmin(solver);
+    await until('the answer to the challenge', async () => (await get(host, challenge)).headers['x-cf-routererror'] === 'unknown_route');
+    await admin.ok('create-shared-domain', own, '--http-redirect', 'off');
+    await until('an answer by http', async () => (await get(host)).headers['x-sample-version'] === '1');
+  } finally {
+    await kubectl('delete', 'httproute', '-n', 'kf-system', solver.metadata.name, '--ignore-not-found');
+    await admin.ok('delete-shared-domain', own, '-f');
     await admin.remove();
   }
 });

@@ -23,6 +23,7 @@ const repository: Lane = {
       script: 'push-repository.sh',
       prints: [
         'name: shop',
+        'routes: shop.apps.localhost, www-shop.apps.localhost/shop',
         'instances: 2/2',
         'name: shop-admin',
         'instances: 1/1',

@@ -9,6 +9,9 @@ import { get } from '../support/http.ts';
 import { Kf, kubectl } from '../support/kf.ts';
 import { clusterDown, clusterUp, writeSetupFile, type ClusterEnv } from '../support/local-cluster.ts';
 import { until } from '../support/until.ts';
+import { startsClusters } from '../support/starts-clusters.ts';
+
+startsClusters();
 
 const name = 'uninstall-ring';
 let folder: string;

@@ -197,7 +197,22 @@ describe('life cycle and routes', () => {
     const times = lines.map((text) => Date.parse(text.split(' ')[0] ?? ''));
     expect(times).toEqual(times.toSorted((a, b) => b - a));
     expect(stdout).toMatch(/^\S+ +audit\.app\.process\.ready +kf-controller +The app serves\.$/m);
-    expect(stdout).toMatch(/^\S+ +audit\.app\.stop +kf-controller +All instances have ended\.$/m);
+    expect(stdout).toMatch(/^\S+ +audit\.app\.stop +system:serviceaccount:\S+ +state: STOPPED$/m);
+    expect(stdout).toMatch(/^\S+ +app\.crash +web +index: 0, reason: CRASHED, .* Exited with status 3, exit_status: 3$/m);
+  });
+
+  test('events outlive the Events of Kubernetes, and their objects', async () => {
+    const ns = ringEnv('KF_TEST_SPACE_GUID');
+    const recorded = async (): Promise<string> => kubectl('get', 'configmap', '-n', ns, `${guid}-events`, '-o', 'jsonpath={.data}');
+    await until('the record of the crash', async () => (await recorded()).includes('exit_status: 3'));
+    await kubectl('delete', 'events', '-n', ns, '--field-selector', `involvedObject.name=${guid}`);
+    const { stdout } = await kf.ok('events', 'verbs');
+    for (const type of ['audit.app.create', 'audit.app.stop', 'audit.app.process.ready', 'app.crash'])
+      expect(stdout).toContain(` ${type} `);
+    const answer = JSON.parse((await kf.ok('curl', `/v3/audit_events?target_guids=${guid}&types=app.crash`)).stdout) as {
+      resources: object[];
+    };
+    expect(answer.resources[0]).toMatchObject({ actor: { name: 'web', type: 'process' }, target: { guid } });
   });
 
   test('an auditor can read but not change, and the missing right is named', async () => {

@@ -53,6 +53,7 @@ function matches(object: KubeObject, options: ListOptions): boolean {
   const fields: Record<string, string | undefined> = {
     'metadata.name': object.metadata.name,
     'involvedObject.uid': (object as { involvedObject?: { uid?: string } }).involvedObject?.uid,
+    type: (object as { type?: string }).type,
   };
   const terms = (selector: string | undefined): string[] => (selector === undefined || selector === '' ? [] : selector.split(','));
   const fieldsMatch = terms(options.fieldSelector).every((term) => fields[term.split('=')[0] ?? ''] === term.split('=')[1]);

@@ -5,6 +5,7 @@ import path from 'node:path';
 import { findCondition } from '../../src/lib/api/conditions.ts';
 import { secretType } from '../../src/lib/api/core.ts';
 import { annotations, kinds } from '../../src/lib/api/group.ts';
+import { canaryOf, isCanceled } from '../../src/lib/api/rollout.ts';
 import type { KubeObject, ResourceType } from '../../src/lib/api/object.ts';
 import type { CFApp, CFBuild, CFPackage, DeploymentStatus, Droplet } from '../../src/lib/api/types.generated.ts';
 import { Cli, type CliRun } from './cli.ts';
@@ -35,6 +36,8 @@ export class PushScene {
   droplet: Partial<Droplet> | 'fails' | undefined = builtWeb;
   /** How the next start fails; undefined: it succeeds. */
   failure: Omit<DeploymentStatus, 'id' | 'phase'> | undefined;
+  /** The next start goes on for ever. */
+  isStarting = false;
   readonly cluster: ServedCluster;
   readonly cli: Cli;
 
@@ -156,10 +159,23 @@ export class PushScene {
     setTimeout(() => {
       const app = this.cluster.memory.peek(kinds.app, ns, name);
       const id = app?.metadata.annotations?.[annotations.deployId];
-      if (app === undefined || id === undefined || id === app.status?.deployment?.id) return;
-      const started = this.failure === undefined ? { phase: 'Serving' } : { phase: 'Failed', ...this.failure };
-      this.setStatus(kinds.app, name, { deployment: { id, ...(app.spec.desiredState === 'STARTED' ? started : { phase: 'Stopped' }) } });
+      const { id: before, phase, step, canceled } = app?.status?.deployment ?? {};
+      const canary = app === undefined ? undefined : canaryOf(app);
+      const isNews =
+        id !== before || phase === 'Starting' || step !== canary?.step || (app !== undefined && isCanceled(app) && canceled !== true);
+      if (app === undefined || id === undefined || !isNews) return;
+      const told = { id, step: canary?.step ?? null, canceled: isCanceled(app) ? true : null };
+      this.setStatus(kinds.app, name, {
+        deployment: { ...told, ...(app.spec.desiredState === 'STARTED' ? this.#started(app) : { phase: 'Stopped' }) },
+      });
     }, 5);
+  }
+
+  #started(app: CFApp): Omit<DeploymentStatus, 'id'> {
+    if (isCanceled(app)) return { phase: 'Serving' };
+    if (this.isStarting) return { phase: 'Starting' };
+    if (this.failure !== undefined) return { phase: 'Failed', ...this.failure };
+    return { phase: canaryOf(app) === undefined ? 'Serving' : 'Paused' };
   }
 
   #build(name: string): void {

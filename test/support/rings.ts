@@ -8,6 +8,7 @@ import { promisify } from 'node:util';
 import { controllerLine, readControllerReport } from './controller-report.ts';
 import { writeRoleKubeconfig } from './developer.ts';
 import { installPackedKf } from './installed-kf.ts';
+import { lanesEnv } from './lanes.ts';
 import { clusterDown, clusterUp, writeSetupFile, type ClusterEnv } from './local-cluster.ts';
 
 const execute = promisify(execFile);
@@ -58,19 +59,54 @@ async function setUp(binary: string, env: ClusterEnv, folder: string): Promise<C
   };
 }
 
-/**
- * Runs `use` with a whole cluster, the packed and installed kf (`KF_TEST_BIN`), and kf set up in it. `KF_TEST_CLUSTER` names another cluster than
- * the ring's own, for a second run in parallel; with `KF_KEEP_CLUSTER=1` the cluster stays.
- */
-export async function withCluster<T>(use: (env: ClusterEnv) => Promise<T>, name = otherName ?? 'cluster-ring'): Promise<T> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'kf-ring-'));
-  const [env, binary] = await Promise.all([clusterUp(name), installPackedKf(path.join(folder, 'installed'))]);
+/** A cluster with kf set up in it. */
+interface OpenCluster {
+  env: ClusterEnv;
+  close(): Promise<void>;
+}
+
+async function openCluster(name: string, binary: Promise<string>, folder: string): Promise<OpenCluster> {
+  const close = async (): Promise<void> => {
+    if (!keep) await clusterDown(name);
+  };
+  const [env, program] = await Promise.all([clusterUp(name), binary]);
   try {
-    const result = await use({ ...env, KF_TEST_BIN: binary, ...(await setUp(binary, env, folder)) });
-    for (const report of await readControllerReport(env['KF_TEST_KUBECONFIG'] ?? '')) console.log(controllerLine(report));
+    return { env: { ...env, KF_TEST_BIN: program, ...(await setUp(program, env, folder)) }, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** Clusters with the packed and installed kf (`KF_TEST_BIN`), and kf set up in each. */
+async function withNamedClusters<T>(names: string[], use: (envs: ClusterEnv[]) => Promise<T>): Promise<T> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'kf-ring-'));
+  const binary = installPackedKf(path.join(folder, 'installed'));
+  const opened = await Promise.allSettled(names.map((name) => openCluster(name, binary, path.join(folder, name))));
+  const clusters = opened.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
+  try {
+    for (const result of opened) if (result.status === 'rejected') throw result.reason;
+    const result = await use(clusters.map(({ env }) => env));
+    for (const { env } of clusters)
+      for (const report of await readControllerReport(env['KF_TEST_KUBECONFIG'] ?? '')) console.log(controllerLine(report));
     return result;
   } finally {
-    if (!keep) await clusterDown(name);
+    await Promise.all(clusters.map(({ close }) => close()));
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+/**
+ * Runs `use` with a whole cluster. `KF_TEST_CLUSTER` names another cluster than the ring's own, for a second run in parallel; with
+ * `KF_KEEP_CLUSTER=1` the cluster stays.
+ */
+export function withCluster<T>(use: (env: ClusterEnv) => Promise<T>, name = otherName ?? 'cluster-ring'): Promise<T> {
+  return withNamedClusters([name], ([env = {}]) => use(env));
+}
+
+/** As {@link withCluster}, with a cluster for each lane of the ring. */
+export function withLanes<T>(count: number, use: (env: ClusterEnv) => Promise<T>): Promise<T> {
+  const first = otherName ?? 'cluster-ring';
+  const names = Array.from({ length: count }, (_, index) => (index === 0 ? first : `${first}-${String(index + 1)}`));
+  return withNamedClusters(names, (envs) => use(lanesEnv(envs)));
 }

@@ -40,6 +40,7 @@ const domain: Kind = {
       description: 'its names lead to instances themselves, and not through the gateway',
       ...immutable('A domain stays internal or not; delete it and create it again'),
     }),
+    httpRedirect: boolean({ description: 'requests with http are redirected to https' }),
   }),
   status: statusOf({
     certificate: named('DomainCertificate', object({ 'issuer!': string({ maxLength: 256 }), 'notAfter!': string({ maxLength: 64 }) }, {})),
@@ -53,7 +54,7 @@ const destination = named(
     'appRef!': localReference(),
     'processType!': string({ maxLength: 63 }),
     port: int32(),
-    protocol: oneOf('http1'),
+    protocol: oneOf('http1', 'http2'),
   }),
 );
 

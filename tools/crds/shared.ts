@@ -156,6 +156,7 @@ export const instancesStatus = map(
       restarts: int32(),
       exitCode: int32(),
       reason: string(),
+      cause: string({ maxLength: 64, description: 'the code of the cause (kf why)' }),
       pod: string(),
       node: string(),
       generation: string(),

@@ -86,8 +86,9 @@ const quota: Kind = {
 const deployment = object(
   {
     'id!': string({ description: 'annotation kf.cloudfoundry.org/deploy-id of the CFApp that this speaks of' }),
-    'phase!': oneOf('Pending', 'Starting', 'Serving', 'Failed', 'Stopped'),
+    'phase!': oneOf('Pending', 'Starting', 'Paused', 'Serving', 'Failed', 'Stopped'),
     reason: string({ description: 'Failed: the class of the cause; Pending, Starting: what is awaited' }),
+    cause: string({ maxLength: 64, description: 'Failed: the code of the cause (kf why)' }),
     message: string({ maxLength: sizes.message, description: 'one sentence for people' }),
     process: string(),
     pod: string(),
@@ -95,6 +96,8 @@ const deployment = object(
     exitCode: int32(),
     restarts: int32(),
     since: time(),
+    step: int32({ description: 'the step of a canary that was reached; missing: no canary' }),
+    canceled: boolean({ description: 'the change was canceled, and this is about the return to the version before' }),
     generations: list(
       named(
         'GenerationStatus',
@@ -118,6 +121,27 @@ const deployment = object(
   { description: 'how the change named by id fares' },
 );
 
+const appRollout = named(
+  'AppRollout',
+  object(
+    {
+      'id!': string({
+        maxLength: 64,
+        description: 'annotation kf.cloudfoundry.org/deploy-id of the change; for another one this has no effect',
+      }),
+      strategy: { ...oneOf('rolling', 'canary', 'recreate'), description: 'missing: rolling' },
+      maxInFlight: int32({ minimum: 1, maximum: 1000, description: 'instances that are replaced at a time; missing: 1' }),
+      instanceSteps: list(int32({ minimum: 1, maximum: 100 }), {
+        description: 'percentages of a canary, which pauses after each; missing: one step with one instance',
+        maxItems: 100,
+      }),
+      step: int32({ minimum: 1, maximum: 101, description: 'the step up to which a canary may go; missing: 1' }),
+      canceled: boolean({ description: 'return to the version before' }),
+    },
+    { description: 'how the change named by id replaces the instances' },
+  ),
+);
+
 const app: Kind = {
   kind: 'CFApp',
   plural: 'cfapps',
@@ -129,6 +153,7 @@ const app: Kind = {
     'lifecycle!': lifecycle(immutable('The lifecycle type of an app cannot be changed; delete the app and push it again')),
     envSecretName: string(),
     currentDropletRef: localReference(),
+    rollout: appRollout,
   }),
   status: statusOf({
     actualState: string(),
@@ -191,6 +216,9 @@ const sidecar = named(
 
 const healthCheckType = oneOf('http', 'port', 'process', '');
 
+/** 0 is the default. */
+const seconds = int32({ minimum: 0 });
+
 const process: Kind = {
   kind: 'CFProcess',
   plural: 'cfprocesses',
@@ -211,20 +239,20 @@ const process: Kind = {
     command: string({ maxLength: sizes.command }),
     detectedCommand: string({ maxLength: sizes.command }),
     desiredInstances: int32({ default: 1, minimum: 0, maximum: 1000 }),
-    'memoryMB!': int64(),
-    'diskQuotaMB!': int64(),
+    'memoryMB!': int64({ minimum: 0 }),
+    'diskQuotaMB!': int64({ minimum: 0 }),
     'healthCheck!': object({
       'type!': healthCheckType,
       'data!': object({
         httpEndpoint: string({ maxLength: sizes.url }),
-        'invocationTimeoutSeconds!': int32(),
-        'timeoutSeconds!': int32(),
-        intervalSeconds: int32(),
+        'invocationTimeoutSeconds!': seconds,
+        'timeoutSeconds!': seconds,
+        intervalSeconds: seconds,
       }),
     }),
     readinessHealthCheck: object({
       'type!': healthCheckType,
-      data: object({ httpEndpoint: string({ maxLength: sizes.url }), invocationTimeoutSeconds: int32(), intervalSeconds: int32() }),
+      data: object({ httpEndpoint: string({ maxLength: sizes.url }), invocationTimeoutSeconds: seconds, intervalSeconds: seconds }),
     }),
     ports: list(int32()),
     user: string({ description: 'user name or id that the process runs as; empty: the one of the image' }),

@@ -5,6 +5,7 @@ import { findCondition } from '../../lib/api/conditions.ts';
 import { namespaceType } from '../../lib/api/core.ts';
 import { annotations, kinds, labels, reasons } from '../../lib/api/group.ts';
 import { changeOf } from '../../lib/api/held.ts';
+import { isCanceled } from '../../lib/api/rollout.ts';
 import type {
   AppRevision, BoundService, CFApp, CFBuild, CFProcess, CFRoute, CFServiceBinding, DeploymentStatus, Droplet,
 } from '../../lib/api/types.generated.ts'; // prettier-ignore
@@ -16,7 +17,7 @@ import { conditionsWith, notReady, readyStatement, writeMetadata, writeStatus, t
 import { keyOf, splitKey } from '../runtime/store.ts';
 import { deploymentOf } from './deployment.ts';
 import { measureDeployment, noteChanges } from '../durations.ts';
-import { appIndexes, appsByDroplet, bindingsByApp, bindingsOf, wantedInstances } from '../relations.ts';
+import { appIndexes, appsByDroplet, bindingsByApp, bindingsOf, dropletOf, foreignBuild, wantedInstances } from '../relations.ts';
 import { ensureProcesses, liveProcesses } from './processes.ts';
 import { boundServices, ensureVcapSecrets, forgetVcap, vcapApplicationSecretName, vcapPaceMs, vcapServicesSecretName } from './vcap.ts';
 import { claimName, duplicateRetryMs } from '../names/leases.ts';
@@ -136,7 +137,7 @@ async function ensureParts(context: Context, app: Stored<CFApp>): Promise<Findin
     const bindings = bindingsOf(context.stores, app);
     findings.serviceBindings = boundServices(context, bindings);
     await ensureVcapSecrets(context, app, bindings);
-    const droplet = dropletOf(context, app);
+    const droplet = presentDroplet(context, app);
     await ensureProcesses(context, app, droplet);
     // Before the status says that the change was read: until then no process starts a generation.
     findings.revision = await recordRevision(context, app, liveProcesses(context, app), droplet);
@@ -146,13 +147,13 @@ async function ensureParts(context: Context, app: Stored<CFApp>): Promise<Findin
   return findings;
 }
 
-function dropletOf(context: Context, app: Stored<CFApp>): Droplet {
+function presentDroplet(context: Context, app: Stored<CFApp>): Droplet {
   const name = app.spec.currentDropletRef?.name ?? '';
   if (name === '') throw new TerminalError(reasons.dropletNotAssigned, 'The app has no droplet yet.');
-  const droplet = context.stores.of(kinds.build).get(app.metadata.namespace, name)?.status?.droplet;
-  if (droplet === undefined)
-    throw new WaitingError(reasons.cannotResolveDroplet, `The build '${name}', which is the app's droplet, does not exist or has none.`);
-  return droplet;
+  const droplet = dropletOf(app, name, context.stores);
+  if (droplet !== undefined) return droplet;
+  const missing = `The build '${name}', which is the app's droplet, does not exist or has none.`;
+  throw new WaitingError(reasons.cannotResolveDroplet, foreignBuild(app, name, context.stores) ?? missing);
 }
 
 function readiness(app: Stored<CFApp>, processes: readonly Stored<CFProcess>[], actualState: string, error: Error | undefined): Statement {
@@ -165,9 +166,14 @@ function readiness(app: Stored<CFApp>, processes: readonly Stored<CFProcess>[], 
   return readyStatement;
 }
 
-/** With the newest revision as the deployed one when all of it serves; a failed one leaves the former. */
+/** With the newest revision as the deployed one when all of it serves; a failed or canceled one leaves the former. */
 function revisionStatus(app: Stored<CFApp>, revision: AppRevision | undefined, deployment: DeploymentStatus): AppRevision | undefined {
-  const serves = revision !== undefined && deployment.phase === 'Serving' && revision.change === changeOf(app) && revision.version > 0;
+  const serves =
+    revision !== undefined &&
+    deployment.phase === 'Serving' &&
+    revision.change === changeOf(app) &&
+    revision.version > 0 &&
+    !isCanceled(app);
   return serves ? { ...revision, deployed: revision.version } : revision;
 }
 

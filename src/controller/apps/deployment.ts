@@ -11,7 +11,14 @@ import { timestamp } from '../runtime/clock.ts';
 type Progress = Omit<DeploymentStatus, 'id' | 'since' | 'generations'>;
 
 /** The phase with the lowest rank is that of the app. */
-const ranks: Readonly<Record<DeploymentStatus['phase'], number>> = { Failed: 0, Pending: 1, Starting: 2, Serving: 3, Stopped: 4 };
+const ranks: Readonly<Record<DeploymentStatus['phase'], number>> = {
+  Failed: 0,
+  Pending: 1,
+  Starting: 2,
+  Paused: 3,
+  Serving: 4,
+  Stopped: 5,
+};
 
 function progressOf(rollout: DeploymentStatus): Progress {
   const { id: _id, since: _since, generations: _generations, ...progress } = rollout;

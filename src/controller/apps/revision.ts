@@ -10,6 +10,7 @@ import {
   type RevisionRecord, type RevisionSettings,
 } from '../../lib/api/revisions.ts'; // prettier-ignore
 import { cutText } from '../../lib/api/text.ts';
+import { verdictEntries } from '../../lib/api/verdicts.ts';
 import type { AppRevision, CFApp, CFProcess, Droplet } from '../../lib/api/types.generated.ts';
 import { defined } from '../../lib/defined.ts';
 import { messageOf } from '../../lib/errors.ts';
@@ -67,7 +68,8 @@ async function record(
   const records = readRecords(map);
   const former = settingsIn(kept, records[0]?.settings);
   const description = whatIsNew(app, present, records[0], former);
-  const now = description === undefined ? records : await add(context, app, { map, kept, records, present, former, description });
+  const { image } = droplet.registry;
+  const now = description === undefined ? records : await add(context, app, { map, kept, records, present, former, description, image });
   return {
     change: changeOf(app),
     version: now[0]?.version ?? 0,
@@ -129,11 +131,30 @@ interface Addition {
   present: Present;
   former: RevisionSettings | undefined;
   description: string;
+  /** Of the droplet. */
+  image: string;
+}
+
+/** Longer texts of these annotations are not from kf. */
+const longestOrigin = 512;
+
+/** What the pushed package says about its source; that of an earlier revision when the package is gone. */
+async function sourceOf(context: Context, app: Stored<CFApp>, { present, records }: Addition): Promise<Partial<RevisionRecord>> {
+  const { namespace } = app.metadata;
+  const earlier = records.find(({ droplet }) => droplet === present.droplet);
+  if (earlier !== undefined) return defined({ contentHash: earlier.contentHash, commit: earlier.commit, ciRun: earlier.ciRun });
+  const build = context.stores.of(kinds.build).get(namespace, present.droplet);
+  const source = build && (await context.cluster.get(kinds.package, namespace, build.spec.packageRef.name, context.signal));
+  const text = (name: string): string | undefined => {
+    const value = source?.metadata.annotations?.[name];
+    return value === undefined || value.length > longestOrigin ? undefined : value;
+  };
+  return defined({ contentHash: text(annotations.contentHash), commit: text(annotations.commit), ciRun: text(annotations.ciRun) });
 }
 
 /** Writes the settings first, if they are new, and then the record, so that a record never lacks its settings. */
 async function add(context: Context, app: Stored<CFApp>, addition: Addition): Promise<RevisionRecord[]> {
-  const { map, kept, records, present, former, description } = addition;
+  const { map, kept, records, present, former, description, image } = addition;
   const version = Math.max(records[0]?.version ?? 0, app.status?.revision?.version ?? 0) + 1;
   const isSame = former !== undefined && isSameSettings(former, present.settings);
   const left = isSame ? undefined : await addSettings(context, app, { kept, records, version, settings: present.settings });
@@ -143,11 +164,14 @@ async function add(context: Context, app: Stored<CFApp>, addition: Addition): Pr
     description,
     droplet: present.droplet,
     created: timestamp(context.now()),
+    image,
+    ...(await sourceOf(context, app, addition)),
     ...defined({ by: app.metadata.annotations?.[annotations.changedBy], settings: isSame ? records[0]?.settings : version }),
   };
   const before = left === undefined ? records : records.map((old) => withSettings(old, left));
   const now = [revision, ...before].slice(0, mostRevisions);
-  const wanted = Object.fromEntries(now.map((one) => [String(one.version), printRecord(one)]));
+  const verdicts = verdictEntries(map, new Set(now.map((one) => one.version)));
+  const wanted = { ...verdicts, ...Object.fromEntries(now.map((one) => [String(one.version), printRecord(one)])) };
   await writeData(context, app, configMapType, map, wanted);
   context.event(kinds.app, app, { type: 'Normal', reason: 'RevisionCreated', message: `Revision ${String(version)}: ${description}` });
   return now;
@@ -201,7 +225,11 @@ async function writeData<T extends ConfigMap | Secret>(
   wanted: Record<string, string>,
 ): Promise<void> {
   const { namespace, name } = app.metadata;
-  if (live === undefined) {
+  const { signal } = context;
+  // Developers may write Secrets, and nothing changes one that they made immutable.
+  const isFixed = live?.immutable === true;
+  if (isFixed) await context.cluster.delete(type, namespace, live.metadata.name, { uid: live.metadata.uid, signal });
+  if (live === undefined || isFixed) {
     const metadata = {
       name: revisionsName(name),
       namespace,
@@ -209,7 +237,7 @@ async function writeData<T extends ConfigMap | Secret>(
       ownerReferences: [ownerReference(kinds.app, app)],
     };
     const made = { apiVersion: 'v1', kind: type.kind, metadata, data: wanted };
-    await context.cluster.create(type, made as KubeObject as T, { signal: context.signal });
+    await context.cluster.create(type, made as KubeObject as T, { signal });
     return;
   }
   const present = live.data ?? {};
@@ -219,11 +247,5 @@ async function writeData<T extends ConfigMap | Secret>(
     ...Object.fromEntries(gone.map((key) => [key, null])),
   };
   const { resourceVersion } = live.metadata;
-  await context.cluster.mergePatch(
-    type,
-    namespace,
-    live.metadata.name,
-    { metadata: { resourceVersion }, data },
-    { signal: context.signal },
-  );
+  await context.cluster.mergePatch(type, namespace, live.metadata.name, { metadata: { resourceVersion }, data }, { signal });
 }

@@ -1,5 +1,6 @@
 // The interface between the reconcilers and what runs instances. Reconcilers never read a pod: instances could run in another cluster as well.
 
+import type { CauseCode } from '../../lib/api/causes.ts';
 import type { DeploymentFailure } from '../../lib/api/group.ts';
 import type { InstanceStatus } from '../../lib/api/types.generated.ts';
 import type { LogEnds } from '../../lib/kube/lines.ts';
@@ -7,6 +8,7 @@ import type { LogEnds } from '../../lib/kube/lines.ts';
 /** Why an instance does not serve. */
 export interface Problem {
   reason: DeploymentFailure;
+  cause: CauseCode;
   /** One sentence with the cause as the cluster gives it. */
   message: string;
   /** True: the problem does not pass by itself, and the generation may count as failed. False: it may still pass. */

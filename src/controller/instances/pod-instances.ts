@@ -3,6 +3,7 @@
 import type { KubeObject, Stored } from '../../lib/api/object.ts';
 import { statefulSetType, type KubeEvent } from '../../lib/api/core.ts';
 import { podType, type Pod } from '../../lib/api/pod-kind.ts';
+import { causeOfRefusal } from '../../lib/api/causes.ts';
 import { labels } from '../../lib/api/group.ts';
 import type { ContainerStatus } from '../../lib/api/pod.ts';
 import { messageOf } from '../../lib/errors.ts';
@@ -27,6 +28,21 @@ export const instancesByProcess: Index = index<Pod>(podType, 'process', (pod) =>
   const guid = podLabels[labels.guid];
   return guid === undefined ? [] : [`${namespace}/${guid}`];
 });
+
+/** The index that {@link podsOfApp} needs. */
+export const instancesByApp: Index = index<Pod>(podType, 'app', (pod) => keysOfApp(pod));
+
+/** The app of an instance; none for the pod of a build or a task. */
+function keysOfApp({ metadata }: Pick<KubeObject, 'metadata'>): string[] {
+  const app = metadata.labels?.[labels.appGuid];
+  return app === undefined || metadata.labels?.[labels.guid] === undefined ? [] : [`${metadata.namespace ?? ''}/${app}`];
+}
+
+/** A change of an instance queues its app. */
+export const watchInstancesOfApps = (): Watch => watch<Pod>(podType, keysOfApp);
+
+/** What the cluster says of the instances of an app, for the record of its events. */
+export const podsOfApp = (stores: Stores, app: string): Stored<Pod>[] => stores.of(podType).by(instancesByApp.name, app);
 
 /** A change of an instance queues the keys that `keys` gives for it, by its labels and its namespace. */
 export function watchInstances(keys: (instance: Pick<KubeObject, 'metadata'>, stores: Stores) => readonly string[]): Watch {
@@ -64,8 +80,13 @@ function problemOfSet(refusal: Stored<KubeEvent> | undefined): Problem | undefin
   // `create Pod x in StatefulSet y failed error: pods "x" is forbidden: exceeded quota: …`
   const cause = message.replace(/^.*?error: /s, '');
   if (message.includes('exceeded quota'))
-    return { reason: 'QuotaExceeded', message: `The quota of the space is used up: ${cause}`, final: true };
-  return { reason: 'CreateContainer', message: `The cluster refuses to create the instance: ${cause}`, final: true };
+    return { reason: 'QuotaExceeded', cause: 'quota', message: `The quota of the space is used up: ${cause}`, final: true };
+  return {
+    reason: 'CreateContainer',
+    cause: causeOfRefusal(cause),
+    message: `The cluster refuses to create the instance: ${cause}`,
+    final: true,
+  };
 }
 
 async function logOf(context: Context, ns: string, pod: string, status: ContainerStatus): Promise<LogEnds> {

@@ -2,6 +2,9 @@
 
 import type { Stored } from '../../lib/api/object.ts';
 import type { Pod } from '../../lib/api/pod-kind.ts';
+import {
+  causeOfCreation, causeOfExit, causeOfPodEnd, causeOfPull, causeOfScheduling, signalNote,
+} from '../../lib/api/causes.ts'; // prettier-ignore
 import { labels } from '../../lib/api/group.ts';
 import { sidecarOf } from '../../lib/api/names.ts';
 import type { ContainerStateTerminated, ContainerStatus } from '../../lib/api/pod.ts';
@@ -66,8 +69,9 @@ function unschedulable(pod: Pod, { now }: PodFacts): Problem | undefined {
   const scheduled = condition(pod, 'PodScheduled');
   if (scheduled?.status !== 'False') return undefined;
   const since = time(scheduled.lastTransitionTime);
-  const message = `No node can run the instance: ${scheduled.message ?? scheduled.reason ?? 'no reason given'}`;
-  return patient({ reason: 'Unschedulable', message }, Number.isNaN(since) ? now : since, now);
+  const said = scheduled.message ?? scheduled.reason ?? 'no reason given';
+  const problem = { reason: 'Unschedulable' as const, cause: causeOfScheduling(said), message: `No node can run the instance: ${said}` };
+  return patient(problem, Number.isNaN(since) ? now : since, now);
 }
 
 function waiting(status: ContainerStatus, { now, firstSeen }: PodFacts): Problem | undefined {
@@ -75,6 +79,7 @@ function waiting(status: ContainerStatus, { now, firstSeen }: PodFacts): Problem
   if (imageReasons.has(reason)) {
     const problem = {
       reason: 'ImagePull' as const,
+      cause: causeOfPull(`${reason} ${message}`, status.image),
       message: `The image ${status.image} cannot be pulled: ${message === '' ? reason : message}`,
       container: status.name,
     };
@@ -83,6 +88,7 @@ function waiting(status: ContainerStatus, { now, firstSeen }: PodFacts): Problem
   if (createReasons.has(reason)) {
     const problem = {
       reason: 'CreateContainer' as const,
+      cause: causeOfCreation(message),
       message: `The container cannot be created: ${message === '' ? reason : message}`,
       container: status.name,
     };
@@ -104,15 +110,21 @@ const startErrors = new Set(['StartError', 'ContainerCannotRun', 'ContainerStatu
 
 function howItEnded(ended: ContainerStateTerminated, status: ContainerStatus, { expectations }: PodFacts): Omit<Problem, 'final'> {
   const common = { container: status.name, exitCode: ended.exitCode };
-  if (ended.reason === 'OOMKilled') return { ...common, reason: 'OutOfMemory', message: outOfMemory(expectations) };
+  if (ended.reason === 'OOMKilled') return { ...common, reason: 'OutOfMemory', cause: 'oom', message: outOfMemory(expectations) };
   if (ended.exitCode === noCommandCode && expectations.builtProcess !== undefined) {
     const process = `The app has no command for its process '${expectations.builtProcess}' (exit code ${String(noCommandCode)})`;
-    return { ...common, reason: 'Crashed', message: `${process}: push it with -c COMMAND, or name it in a Procfile.` };
+    return {
+      ...common,
+      reason: 'Crashed',
+      cause: 'command-not-found',
+      message: `${process}: push it with -c COMMAND, or name it in a Procfile.`,
+    };
   }
   if (startErrors.has(ended.reason ?? '')) {
     return {
       ...common,
       reason: 'CreateContainer',
+      cause: causeOfCreation(ended.message ?? ''),
       message: `The app's process could not be started: ${ended.message ?? ended.reason ?? ''}`.trim(),
     };
   }
@@ -120,8 +132,8 @@ function howItEnded(ended: ContainerStateTerminated, status: ContainerStatus, { 
   if (expectations.port !== undefined && ranSeconds >= expectations.startSeconds - 1 && [0, 137, 143].includes(ended.exitCode)) {
     return { ...common, ...neverAnswered(expectations, status) };
   }
-  const signal = ended.exitCode > 128 ? ` (signal ${String(ended.exitCode - 128)})` : '';
-  return { ...common, reason: 'Crashed', message: `The app ended with exit code ${String(ended.exitCode)}${signal}.` };
+  const message = `The app ended with exit code ${String(ended.exitCode)}${signalNote(ended.exitCode)}.`;
+  return { ...common, reason: 'Crashed', cause: causeOfExit(ended.exitCode), message };
 }
 
 function ended(status: ContainerStatus, facts: PodFacts): Problem | undefined {
@@ -141,7 +153,7 @@ function wanted({ port, path }: Expectations): string {
 
 function neverAnswered(expectations: Expectations, status: ContainerStatus): Omit<Problem, 'final'> {
   const message = `The app ${wanted(expectations)} within ${String(expectations.startSeconds)} s.`;
-  return { reason: 'HealthCheckFailed', message, container: status.name };
+  return { reason: 'HealthCheckFailed', cause: 'start-timeout', message, container: status.name };
 }
 
 /**
@@ -156,7 +168,14 @@ function notAnswering(pod: Pod, status: ContainerStatus, { now, expectations }: 
   if (seconds > expectations.startSeconds + 1) return { ...neverAnswered(expectations, status), final: true, byTime: true };
   const message = `The app has not answered on port ${String(expectations.port)} yet (${String(Math.min(seconds, expectations.startSeconds))} of ${String(expectations.startSeconds)} s).`;
   const lookAgainMs = Math.min(5_000, (expectations.startSeconds + 2) * 1_000 - (now - started));
-  return { reason: 'HealthCheckFailed', message, final: false, container: status.name, lookAgainMs: Math.max(250, lookAgainMs) };
+  return {
+    reason: 'HealthCheckFailed',
+    cause: 'start-timeout',
+    message,
+    final: false,
+    container: status.name,
+    lookAgainMs: Math.max(250, lookAgainMs),
+  };
 }
 
 /** A sidecar that ends makes its instance not ready, while the app itself may be well. */
@@ -177,27 +196,30 @@ function ofSidecars(pod: Pod, facts: PodFacts): Problem | undefined {
   return undefined;
 }
 
+/** A whole pod that its kubelet ended. How its containers ended is then a consequence, and not the cause. */
+function endedByKubelet({ status }: Pod): Problem | undefined {
+  if (status?.phase !== 'Failed') return undefined;
+  const said = status.message ?? status.reason ?? 'no reason given';
+  const message = `The pod was ended: ${said}${/[.!?]\s*$/.test(said) ? '' : '.'}`;
+  return { reason: 'Unknown', cause: causeOfPodEnd(status.reason, status.message), message, final: true };
+}
+
 /** Why the pod does not serve. Undefined when it serves, may still start, or is ending. */
 export function problemOf(pod: Pod, facts: PodFacts): Problem | undefined {
   if (isPodReady(pod) || pod.metadata.deletionTimestamp !== undefined) return undefined;
   const status = appContainer(pod);
   const known =
+    endedByKubelet(pod) ??
     unschedulable(pod, facts) ??
     (status === undefined ? undefined : (waiting(status, facts) ?? ended(status, facts))) ??
     ofSidecars(pod, facts) ??
     (status === undefined ? undefined : notAnswering(pod, status, facts));
   if (known !== undefined) return known;
-  if (pod.status?.phase === 'Failed') {
-    return {
-      reason: 'Unknown',
-      message: `The pod was ended: ${pod.status.message ?? pod.status.reason ?? 'no reason given'}.`,
-      final: true,
-    };
-  }
   const left = time(pod.metadata.creationTimestamp) + idleStartMs + facts.expectations.startSeconds * 1_000 - facts.now;
   if (left > 0) return undefined;
   return {
     reason: 'StartTimeout',
+    cause: 'start-timeout',
     message: 'The instance did not become ready in time, and Kubernetes gives no cause.',
     final: true,
     byTime: true,

@@ -5,11 +5,12 @@ import { statefulSetType } from '../../lib/api/core.ts';
 import { kinds } from '../../lib/api/group.ts';
 import type { AppWorkload, CFApp, CFProcess, DeploymentStatus } from '../../lib/api/types.generated.ts';
 import { statefulSetNameOf } from '../../templates/stateful-set.ts';
-import { whyUnanswered } from '../instances/failed-check.ts';
+import { causeOfCheck, whyUnanswered, withLines } from '../instances/failed-check.ts';
 import type { Expectations, Instance, Instances, Problem } from '../instances/instances.ts';
 import { BoundedMap } from '../runtime/bounded-map.ts';
 import { isOwnedBy } from '../runtime/owner.ts';
 import type { Context } from '../runtime/reconciler.ts';
+import type { CanaryStep } from './planner.ts';
 import type { Proof } from './traffic-probe.ts';
 import { isRemade, type Cause } from './status.ts';
 import { defined } from '../../lib/defined.ts';
@@ -36,6 +37,8 @@ export interface View {
   seam: Instances;
   instances: Instance[];
   desired: number;
+  /** The step at which the change pauses. */
+  canary?: CanaryStep | undefined;
   routed: boolean;
   deployId: string;
   /** Earliest moment to look again, in milliseconds from now. */
@@ -64,6 +67,11 @@ export function readyOf(instances: readonly Instance[], hash: string): number {
   return instances.filter(({ generation, ready }) => generation === hash && ready).length;
 }
 
+/** How many instances of the target shall run now. */
+export function mostOf({ desired, canary }: View): number {
+  return Math.min(desired, canary?.instances ?? desired);
+}
+
 /** The limits by which the instances of a generation are assessed. */
 export function expectationsOf(workload: Stored<AppWorkload> | undefined): Expectations {
   if (workload === undefined) return { startSeconds: 0 };
@@ -86,6 +94,11 @@ function saidBefore({ process, deployId, hash, target }: View): DeploymentStatus
   return isSame ? before.phase : undefined;
 }
 
+/** A failed check with what the kubelet says of it. */
+function withCheck(problem: Problem, said: string | undefined, expectations: Expectations): Problem {
+  return { ...problem, cause: causeOfCheck(said, expectations), message: `${problem.message} ${whyUnanswered(said, expectations)}` };
+}
+
 /**
  * Confirms a failure that was concluded from elapsed time. It counts only when the controller missed nothing in that time, so the
  * assessment waits after a gap in the watch. A failed check counts only when the kubelet also reported a late failure. Otherwise an app
@@ -95,9 +108,7 @@ function saidBefore({ process, deployId, hash, target }: View): DeploymentStatus
 async function confirm(view: View, problem: Problem, instance: Instance | undefined): Promise<Problem | undefined> {
   const isCheck = problem.reason === 'HealthCheckFailed' && instance !== undefined;
   const said = isCheck ? await view.seam.lastCheck(view.process.metadata.namespace, instance) : undefined;
-  const told = isCheck
-    ? { ...problem, message: `${problem.message} ${whyUnanswered(said?.message, expectationsOf(view.target))}` }
-    : problem;
+  const told = isCheck ? withCheck(problem, said?.message, expectationsOf(view.target)) : problem;
   if (problem.byTime !== true) return told;
   const left = view.seam.steadySince() + catchUpMs - view.context.now();
   if (left > 0) {
@@ -117,9 +128,9 @@ export class Assessor {
   /** A result is valid for its change: Serving stays; Failed stays until the generation recovers by itself. */
   async assess(view: View, proof: Proof): Promise<Assessment> {
     const before = saidBefore(view);
-    if (view.desired === 0) return { failed: false };
+    if (mostOf(view) === 0) return { failed: false };
     if (before === 'Serving') return this.#serving(view);
-    const isFull = readyOf(view.instances, view.hash) >= view.desired;
+    const isFull = readyOf(view.instances, view.hash) >= mostOf(view);
     if (before === 'Failed') return { failed: !isFull || proof.state !== 'proven' };
     if (isFull && proof.state === 'proven') return { failed: false };
     view.lookAgain.push(assessAgainMs);
@@ -139,13 +150,14 @@ export class Assessor {
 
   async #fail(view: View, problem: Problem, instance: Instance | undefined): Promise<Assessment> {
     const log = instance === undefined ? undefined : await view.seam.logEnds(view.process.metadata.namespace, instance);
-    const message = `${view.process.spec.processType}: ${problem.message}`;
-    view.context.event(kinds.app, view.app, { type: 'Warning', reason: problem.reason, message });
-    return { failed: true, cause: { problem, ...defined({ log, instance }) } };
+    const known = withLines(problem, log, expectationsOf(view.target));
+    const message = `${view.process.spec.processType}: ${known.message}`;
+    view.context.event(kinds.app, view.app, { type: 'Warning', reason: known.reason, message });
+    return { failed: true, cause: { problem: known, ...defined({ log, instance }) } };
   }
 
   async #worst(view: View, proof: Proof): Promise<{ problem?: Problem; instance?: Instance }> {
-    if (proof.state === 'refused') return { problem: { reason: proof.reason, message: proof.message, final: true } };
+    if (proof.state === 'refused') return { problem: { reason: proof.reason, cause: proof.cause, message: proof.message, final: true } };
     const own = ownOf(view);
     const makesRoom = othersLeave(view);
     const [instance] = own

@@ -23,6 +23,12 @@ export interface RolloutState {
   desired: number;
   /** Instances that may exist beyond `desired` during a rollout; as many again may exist that are about to be stopped. */
   maxInFlight: number;
+  /** `recreate` stops the others before the target starts; default `rolling`. */
+  strategy?: 'rolling' | 'recreate';
+  /** The step at which a canary pauses; left out, the target replaces the others completely. */
+  canary?: CanaryStep;
+  /** False while another process of the app is still on its way: until then the version before is kept, for the case that the change is canceled. */
+  decided?: boolean;
   /** Requests reach this process through routes. Without routes two versions never run side by side, except for one trial instance. */
   routed: boolean;
   /** Hash of the wanted generation. */
@@ -35,6 +41,23 @@ export interface RolloutState {
   carried: Readonly<Record<string, number>>;
   /** The weights that all routes have had long enough for the gateway to load them; undefined while they change. */
   settled: Readonly<Record<string, number>> | undefined;
+}
+
+/** How many instances each version has at a step of a canary, as in Cloud Foundry. */
+export interface CanaryStep {
+  /** Instances of the new version; 0 for a process that waits until the canary has ended. */
+  instances: number;
+  /** Instances of the version before that stay at least. */
+  others: number;
+  /** Share of the requests; left out, they are spread over all instances. */
+  percent?: number;
+}
+
+/** @param percent left out: one new instance beside all others */
+export function canaryStep(desired: number, percent?: number): CanaryStep {
+  const instances = percent === undefined ? 1 : Math.max(1, Math.floor((desired * percent) / 100));
+  if (percent === undefined) return { instances, others: desired };
+  return { instances, others: percent >= 100 ? 0 : desired - instances + 1, percent };
 }
 
 export interface RolloutPlan {
@@ -73,8 +96,8 @@ function servingOf(state: RolloutState, others: readonly Generation[]): Generati
 /**
  * The generation that served last before a target that has not served yet. It is kept without instances for as long as the target may fail.
  */
-function spareOf({ target, generations }: RolloutState): Generation | undefined {
-  if (generations.some(({ hash, served }) => hash === target && served)) return undefined;
+function spareOf({ target, generations, decided = true }: RolloutState): Generation | undefined {
+  if (decided && generations.some(({ hash, served }) => hash === target && served)) return undefined;
   return generations.filter(({ hash, served }) => hash !== target && served).toSorted((a, b) => b.created - a.created)[0];
 }
 
@@ -105,28 +128,44 @@ interface Numbers {
   weights: Record<string, number>;
 }
 
-/** Plans a step with both versions side by side: the new one grows, gets requests, then the old one shrinks. */
+/** Those that stay beside a canary even while none of their instances is ready: the canary never takes over by itself. */
+function besideCanary(others: readonly Generation[]): Generation[] {
+  return others.filter(({ served, instances }) => served && instances > 0).slice(0, 1);
+}
+
+/** The weights of both versions: those of a reached canary step have its percentage, all others the number of instances. */
+function weightsOf({ canary }: RolloutState, goal: Generation, shares: ReadonlyMap<string, number>, taken: number): Record<string, number> {
+  const parts = [...shares].filter(([, part]) => part > 0);
+  if (taken === 0) return Object.fromEntries(parts);
+  const { percent = 100, instances = 0 } = canary ?? {};
+  if (percent === 100 || taken < instances || parts.length === 0) return { ...Object.fromEntries(parts), [goal.hash]: taken };
+  return { ...Object.fromEntries(parts.map(([hash]) => [hash, 100 - percent])), [goal.hash]: percent * parts.length };
+}
+
+/** Plans a step with both versions side by side: the new one grows, gets requests, then the old one shrinks. A canary pauses on the way. */
 function roll(state: RolloutState, goal: Generation, others: readonly Generation[]): Numbers {
-  const { desired, maxInFlight, settled } = state;
-  const serving = servingOf(state, others);
-  const taken = goal.proven ? Math.min(goal.ready, desired) : 0;
-  const keep = Math.max(0, desired - taken);
-  const staying = share(serving, keep, ({ instances }) => instances);
+  const { desired, maxInFlight, settled, canary, routed } = state;
+  const most = Math.min(desired, canary?.instances ?? desired);
+  const fit = servingOf(state, others);
+  const serving = canary === undefined || fit.length > 0 ? fit : besideCanary(others);
+  const taken = goal.proven ? Math.min(goal.ready, most) : 0;
+  const keep = Math.max(canary?.others ?? 0, desired - taken);
+  // Beside a canary the version before follows when somebody scales the app.
+  const staying = share(serving, keep, ({ instances }) => (canary === undefined ? instances : Math.max(instances, keep)));
   const occupied = sum(staying.values(), (part) => part);
   const leaving = sum(others, ({ instances, present, ending }) => Math.max(instances, present - ending)) - occupied;
   // Instances that are ending do not count. Of those that are still to be stopped, `maxInFlight` do not count either (docs/decisions/0009).
   // For example, 3 are wanted, 1 may be in flight, and 3 old ones stay: 1 new one can be started.
   const room = desired + maxInFlight - occupied - Math.max(0, leaving - maxInFlight);
-  const up = clamp(Math.max(goal.instances, room), 0, desired);
+  const up = clamp(Math.max(goal.instances, room), 0, most);
   if (serving.length === 0) return { goal: up, others: new Map(), weights: { [goal.hash]: 1 } };
 
   const shares = share(serving, keep, ({ ready }) => ready);
-  const weights: Record<string, number> = Object.fromEntries([...shares].filter(([, part]) => part > 0));
-  if (taken > 0) weights[goal.hash] = taken;
+  const weights = routed ? weightsOf(state, goal, shares, taken) : {};
 
   // Instances are stopped only after the gateway has sent requests to their successors for a while.
-  const hasSettled = settled !== undefined && isSameWeights(settled, weights);
-  const kept = hasSettled ? staying : new Map(serving.map(({ hash, instances }) => [hash, instances]));
+  const hasSettled = !routed || (settled !== undefined && isSameWeights(settled, weights));
+  const kept = hasSettled ? staying : new Map(serving.map(({ hash, instances }) => [hash, Math.max(instances, staying.get(hash) ?? 0)]));
   return { goal: up, others: kept, weights };
 }
 
@@ -145,6 +184,31 @@ function switchOver(state: RolloutState, goal: Generation, others: readonly Gene
   return { goal: Math.min(Math.max(goal.instances, trial), desired), others: new Map(), weights };
 }
 
+/** Plans a step without two versions side by side: all others end before the new version starts. */
+function recreate({ desired, routed }: RolloutState, goal: Generation, others: readonly Generation[]): Numbers {
+  const left = sum(others, ({ present, instances }) => present + instances);
+  return {
+    goal: left === 0 ? desired : Math.min(goal.instances, desired),
+    others: new Map(),
+    weights: routed ? { [goal.hash]: 1 } : {},
+  };
+}
+
+/** Leaves the others as they are until the canary of another process has ended. */
+function hold(state: RolloutState, others: readonly Generation[]): Numbers {
+  const shares = share(servingOf(state, others), state.desired, ({ ready }) => ready);
+  const kept = new Map(others.map(({ hash, instances }) => [hash, instances]));
+  return { goal: 0, others: kept, weights: state.routed ? Object.fromEntries([...shares].filter(([, part]) => part > 0)) : {} };
+}
+
+function motionOf(state: RolloutState, goal: Generation, others: readonly Generation[]): Numbers {
+  const { desired, canary, strategy, routed } = state;
+  if (desired === 0) return { goal: 0, others: new Map(), weights: { [goal.hash]: 1 } };
+  if (strategy === 'recreate') return recreate(state, goal, others);
+  if (canary?.instances === 0) return hold(state, others);
+  return routed || canary !== undefined ? roll(state, goal, others) : switchOver(state, goal, others);
+}
+
 function isSameWeights(a: Readonly<Record<string, number>>, b: Readonly<Record<string, number>>): boolean {
   return [...new Set([...Object.keys(a), ...Object.keys(b)])].every((hash) => (a[hash] ?? 0) === (b[hash] ?? 0));
 }
@@ -157,16 +221,17 @@ function isSameWeights(a: Readonly<Record<string, number>>, b: Readonly<Record<s
  * - After a failure the generation that still serves takes over; the failed target is kept without instances, so that people can examine
  *   it.
  */
-export function planRollout(state: RolloutState): RolloutPlan {
-  const { desired, target, generations } = state;
+export function planRollout(given: RolloutState): RolloutPlan {
+  const { desired, target, generations, canary, ...rest } = given;
   const wanted = generations.find(({ hash }) => hash === target);
   if (wanted === undefined) throw new Error(`The wanted generation ${target} is not among the existing ones.`);
-  const goal = fallbackOf(state) ?? wanted;
+  const goal = fallbackOf(given) ?? wanted;
+  // After a failure no step of the canary counts any more: the version before takes all requests back.
+  const state: RolloutState = { ...rest, desired, target, generations, ...(canary === undefined || goal !== wanted ? {} : { canary }) };
   const others = generations.filter(({ hash }) => hash !== goal.hash);
   // After a failure the goal is a generation that served before, so it is proven.
   const proven = goal === wanted ? goal : { ...goal, proven: true };
-  const numbers: Numbers =
-    desired === 0 ? { goal: 0, others: new Map(), weights: { [goal.hash]: 1 } } : (state.routed ? roll : switchOver)(state, proven, others);
+  const numbers = motionOf(state, proven, others);
   const instances = Object.fromEntries(others.map(({ hash }) => [hash, numbers.others.get(hash) ?? 0]));
   instances[goal.hash] = numbers.goal;
   const isEmpty = (generation: Generation): boolean =>

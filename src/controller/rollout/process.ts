@@ -1,11 +1,13 @@
 // Reconciles CFProcess: finds the wanted generation, replaces the one before with it, and reports the result.
 
 import type { Stored } from '../../lib/api/object.ts';
+import { causeOfReason } from '../../lib/api/causes.ts';
 import { findCondition } from '../../lib/api/conditions.ts';
 import { namespaceType, podDisruptionBudgetType, type PodDisruptionBudget } from '../../lib/api/core.ts';
 import { httpRouteType, type HttpRoute } from '../../lib/api/gateway.ts';
 import { annotations, conditionTypes, kinds, labels, reasons } from '../../lib/api/group.ts';
 import { isHeld } from '../../lib/api/held.ts';
+import { isCanceled } from '../../lib/api/rollout.ts';
 import type { AppWorkload, CFApp, CFBuild, CFProcess, CFRoute, Droplet } from '../../lib/api/types.generated.ts';
 import { buildBudget } from '../../templates/stateful-set.ts';
 import { instancesByProcess, watchInstances } from '../instances/pod-instances.ts';
@@ -13,12 +15,14 @@ import { watch, type Context, type Reconciler } from '../runtime/reconciler.ts';
 import { WaitingError, type Result } from '../runtime/result.ts';
 import { conditionsWith, readyStatement, writeStatus, type Statement } from '../runtime/status.ts';
 import { keyOf, splitKey } from '../runtime/store.ts';
-import { appIndexes, appsByDroplet, processKeys, wantedInstances } from '../relations.ts';
+import { appIndexes, appsByDroplet, dropletOf, foreignBuild, processKeys, wantedInstances } from '../relations.ts';
 import { withProcessDefaults } from './process-defaults.ts';
+import { targetAfterCancellation, type Target } from './cancellation.ts';
 import { createGeneration, findGeneration, isWhole, liveInputsOf, replaceLost, workloadsOf } from './generation.ts';
 import { Proofs } from './traffic-probe.ts';
 import { Rollouts } from './step.ts';
 import { hinderedRollout, selectorOf } from './status.ts';
+import { keepVerdict } from './verdict.ts';
 
 const ownKey = (object: { metadata: { namespace?: string } }, guid: string | undefined): string[] =>
   guid === undefined || guid === '' ? [] : [`${object.metadata.namespace ?? ''}/${guid}`];
@@ -67,8 +71,8 @@ async function reconcile(key: string, context: Context, rollouts: Rollouts): Pro
   const process = await withProcessDefaults(context, live);
   await ensureBudget(context, process, wantedInstances(app, process));
 
-  const droplet = context.stores.of(kinds.build).get(ns, app.spec.currentDropletRef?.name ?? '')?.status?.droplet;
-  const target = await targetOf(context, app, process, droplet).catch((error: unknown) => tellWhy(context, app, process, error));
+  const droplet = dropletOf(app, app.spec.currentDropletRef?.name, context.stores);
+  const target = await aimOf(context, app, process, droplet).catch((error: unknown) => tellWhy(context, app, process, error));
   if (target === 'again') return { requeueAfterMs: 1 };
   const outcome = target === undefined ? undefined : await rollouts.step(context, app, process, target);
   const ready: Statement = readyStatement;
@@ -93,6 +97,18 @@ function mayAct(app: Stored<CFApp>): boolean {
   return isSeen && (deployId === undefined || app.status?.deployment?.id === deployId);
 }
 
+/** What the process should come to: the wanted generation, or after a cancellation the one before. */
+async function aimOf(
+  context: Context,
+  app: Stored<CFApp>,
+  process: Stored<CFProcess>,
+  droplet: Droplet | undefined,
+): Promise<Target | 'again' | undefined> {
+  if (isCanceled(app)) return targetAfterCancellation(app, process, workloadsOf(process, context), droplet);
+  const workload = await targetOf(context, app, process, droplet);
+  return workload === undefined || workload === 'again' ? workload : { workload, isUnknownBefore: false };
+}
+
 /** The generation that should run; created if it does not exist. `again` when an unfinished one was just removed. */
 async function targetOf(
   context: Context,
@@ -101,7 +117,7 @@ async function targetOf(
   droplet: Droplet | undefined,
 ): Promise<Stored<AppWorkload> | 'again' | undefined> {
   const workloads = workloadsOf(process, context);
-  if (droplet === undefined) assertNoChangeAsked(app, process);
+  if (droplet === undefined) assertNoChangeAsked(app, process, context);
   // A stopped process keeps its last generation without instances: a start without the controller scales that one up.
   if (droplet === undefined || wantedInstances(app, process) === 0) return lastOf(process, workloads);
   // As in cf, a process that a manifest adds to a running app gets its instances with the next start.
@@ -137,6 +153,10 @@ async function tellWhy(context: Context, app: Stored<CFApp>, process: Stored<CFP
   if (error instanceof WaitingError) {
     const deployId = app.metadata.annotations?.[annotations.deployId] ?? '';
     const rollout = hinderedRollout(process, deployId, error, context.now());
+    if (rollout.phase === 'Failed' && process.status?.rollout?.phase !== 'Failed') {
+      const cause = causeOfReason(error.reason);
+      await keepVerdict(context, app, { cause, message: error.message, process: process.spec.processType });
+    }
     await writeStatus(context, kinds.process, process, {
       ...process.status,
       actualInstances: process.status?.actualInstances ?? 0,
@@ -150,14 +170,14 @@ async function tellWhy(context: Context, app: Stored<CFApp>, process: Stored<CFP
  * Throws when the app's droplet is missing and the user requested a change, because nothing can be started. Without a request the running version
  * stays.
  */
-function assertNoChangeAsked(app: Stored<CFApp>, process: Stored<CFProcess>): void {
+function assertNoChangeAsked(app: Stored<CFApp>, process: Stored<CFProcess>, { stores }: Context): void {
   const name = app.spec.currentDropletRef?.name ?? '';
   const { id, reason } = process.status?.rollout ?? {};
   const isAsked = id !== (app.metadata.annotations?.[annotations.deployId] ?? '') || reason === reasons.cannotResolveDroplet;
   if (name === '' || !isAsked || wantedInstances(app, process) === 0) return;
   throw new WaitingError(
     reasons.cannotResolveDroplet,
-    `The app's droplet was deleted (build '${name}'); 'kf push' makes a new one.`,
+    foreignBuild(app, name, stores) ?? `The app's droplet was deleted (build '${name}'); 'kf push' makes a new one.`,
     5_000,
   );
 }

@@ -1,6 +1,8 @@
 // Computes the status of a CFProcess: its instances and the current change. Pure.
 
 import type { Stored } from '../../lib/api/object.ts';
+import { causeOfReason } from '../../lib/api/causes.ts';
+import type { CanaryProgress } from '../../lib/api/rollout.ts';
 import { countInstances, instanceLimits } from '../../lib/api/app.ts';
 import { podSelectorOf } from '../../lib/api/names.ts';
 import { cutText } from '../../lib/api/text.ts';
@@ -28,7 +30,7 @@ function statusOf(instance: Instance): InstanceStatus {
     generation: instance.generation,
     ...defined({ timestamp: since, node: instance.node }),
     ...(instance.details === undefined ? {} : { details: cutText(instance.details, instanceLimits.detailCharacters) }),
-    ...defined({ reason: instance.reason, exitCode: instance.exitCode }),
+    ...defined({ reason: instance.reason, cause: instance.problem?.cause, exitCode: instance.exitCode }),
   };
 }
 
@@ -53,12 +55,12 @@ export function withAbsent(
   absent: Problem | undefined,
 ): Record<string, InstanceStatus> {
   if (absent === undefined) return present;
-  const { reason } = absent;
+  const { reason, cause } = absent;
   const details = cutText(absent.message, instanceLimits.detailCharacters);
   const missing = Array.from({ length: wanted }, (_, index) => String(index)).filter((index) => present[index] === undefined);
   return {
     ...present,
-    ...Object.fromEntries(missing.map((index) => [index, { state: 'DOWN' as const, ready: false, reason, details }])),
+    ...Object.fromEntries(missing.map((index) => [index, { state: 'DOWN' as const, ready: false, reason, cause, details }])),
   };
 }
 
@@ -92,6 +94,11 @@ export interface RolloutFacts {
   proven: boolean;
   /** Routes lead only to the wanted generation (always true without routes). */
   switched: boolean;
+  /** The step of a canary that the change is at, and whether it was reached. */
+  canary?: CanaryProgress;
+  reached?: boolean;
+  /** The change was canceled: the wanted generation is the one before. */
+  canceled?: boolean;
   /** The generation has failed. `cause` is missing when the failure was reported before. */
   failed: boolean;
   cause?: Cause;
@@ -126,6 +133,7 @@ function failed(facts: RolloutFacts, before: DeploymentStatus | undefined): Body
   return {
     phase: 'Failed',
     reason: problem.reason,
+    cause: problem.cause,
     message: isWoken ? `${problem.message} The version that served last is started in its place.` : problem.message,
     ...defined({ pod: instance?.pod, restarts: instance?.restarts, container: problem.container, exitCode: problem.exitCode }),
     ...(log === undefined || log.tail.length === 0 ? {} : { logTail: log.tail }),
@@ -159,9 +167,18 @@ export function isRemade(before: DeploymentStatus, hash: string, uid: string): b
   return known !== undefined && known !== uid;
 }
 
+/** A canary is paused when its instances of the step serve. */
+function atStep(facts: RolloutFacts, { step, steps }: CanaryProgress): Body {
+  const { ready, desired, proven, reached } = facts;
+  const isReached = reached === true && (desired === 0 || (ready >= desired && proven));
+  if (!isReached) return { ...underWay(facts), step };
+  return { phase: 'Paused', step, reason: 'Canary', message: `The canary has reached step ${String(step)} of ${String(steps)}.` };
+}
+
 function body(facts: RolloutFacts, before: DeploymentStatus | undefined, isStarted: boolean): Body {
   if (!isStarted) return stopped(facts);
   if (facts.failed) return failed(facts, before);
+  if (facts.canary !== undefined) return atStep(facts, facts.canary);
   const serves = facts.desired === 0 || (facts.ready >= facts.desired && facts.proven && facts.switched);
   // The result of a version that served once stays; a later failure of an instance appears in the status of the instance.
   const served =
@@ -187,7 +204,15 @@ export function rolloutStatus(facts: RolloutFacts, isStarted: boolean): Deployme
   const next = isStarted ? body(facts, same, isStarted) : { ...logOf(before), ...body(facts, same, isStarted) };
   const since = same?.phase === next.phase && same.since !== undefined ? same.since : timestamp(facts.now);
   const message = next.message === undefined ? {} : { message: cutText(next.message, longestMessage) };
-  return { id: facts.deployId, ...next, ...message, process: facts.process.spec.processType, since, generations: facts.generations };
+  return {
+    id: facts.deployId,
+    ...next,
+    ...message,
+    process: facts.process.spec.processType,
+    since,
+    generations: facts.generations,
+    ...(facts.canceled === true ? { canceled: true } : {}),
+  };
 }
 
 /** Something missing may still appear, for example the Secret of a binding. After this time the change counts as failed. */
@@ -207,7 +232,8 @@ export function hinderedRollout(
   const phase: Phase = isSame && isLasting ? 'Failed' : 'Pending';
   const generations = status?.rollout?.generations;
   const text = cutText(message, longestMessage);
-  return { id, phase, reason, message: text, process: spec.processType, since, ...defined({ generations }) };
+  const cause = phase === 'Failed' ? causeOfReason(reason) : undefined;
+  return { id, phase, reason, ...defined({ cause }), message: text, process: spec.processType, since, ...defined({ generations }) };
 }
 
 export function selectorOf(process: Stored<CFProcess>): string {

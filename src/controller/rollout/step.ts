@@ -3,6 +3,7 @@
 import type { Stored } from '../../lib/api/object.ts';
 import { httpRouteType } from '../../lib/api/gateway.ts';
 import { annotations, kinds } from '../../lib/api/group.ts';
+import { canaryOf, isCanceled, maxInFlightOf, strategyOf } from '../../lib/api/rollout.ts';
 import type { AppWorkload, CFApp, CFProcess, CFProcessStatus, CFRoute, GenerationStatus } from '../../lib/api/types.generated.ts';
 import { servingAnnotation } from '../../templates/http-route.ts';
 import { generationOf } from '../../templates/stateful-set.ts';
@@ -10,12 +11,15 @@ import { podInstances } from '../instances/pod-instances.ts';
 import { BoundedMap } from '../runtime/bounded-map.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import { routesTo, wantedInstances } from '../relations.ts';
+import { canaryStepOf } from './canary.ts';
+import type { Target } from './cancellation.ts';
 import { workloadsOf } from './generation.ts';
 import { noteOf } from './note.ts';
 import { acceptance, isSettled, type Proof, type Proofs } from './traffic-probe.ts';
 import { parseWeights, planRollout, printWeights, type Generation, type RolloutPlan } from './planner.ts';
-import { expectationsOf, isLeftOver, Assessor, readyOf, type View } from './assessment.ts';
+import { expectationsOf, isLeftOver, Assessor, mostOf, readyOf, type View } from './assessment.ts';
 import { instancesStatus, isRemade, rolloutStatus, summaryOf, withAbsent, type RolloutFacts } from './status.ts';
+import { failureOf, keepVerdict } from './verdict.ts';
 import { defined } from '../../lib/defined.ts';
 
 /** An app without a check counts as proven after it has run this long without a restart. */
@@ -42,46 +46,51 @@ export class Rollouts {
     this.#proofs = proofs;
   }
 
-  async step(context: Context, app: Stored<CFApp>, process: Stored<CFProcess>, target: Stored<AppWorkload>): Promise<StepOutcome> {
+  async step(context: Context, app: Stored<CFApp>, process: Stored<CFProcess>, target: Target): Promise<StepOutcome> {
     const view = this.#look(context, app, process, target);
     const proof = this.#proof(view);
     const proven = proof.state === 'proven' || this.#provenBefore(view, view.hash);
     const assessment = await this.#assessor.assess(view, proof);
     const plan = this.#plan(view, proven, assessment.failed);
+    // Before the instances go whose lines it has.
+    if (assessment.cause !== undefined) await keepVerdict(context, app, failureOf(assessment.cause, process.spec.processType));
     await this.#act(view, plan);
     const note = noteOf(view, proof);
     const facts: RolloutFacts = {
       process,
       deployId: view.deployId,
       target: view.hash,
-      desired: view.desired,
+      desired: mostOf(view),
       plan,
       generations: this.#generations(view, proof, plan, assessment.failed),
       instances: view.instances,
       ready: readyOf(view.instances, view.hash),
       proven,
       switched: this.#hasSwitched(view),
+      ...this.#canary(view, plan),
+      canceled: isCanceled(app),
       failed: assessment.failed,
       ...defined({ cause: assessment.cause, awaited: assessment.awaited, absent: assessment.absent, note }),
-      targetUid: target.metadata.uid,
+      targetUid: target.workload.metadata.uid,
       now: context.now(),
     };
     return this.#report(view, plan, facts);
   }
 
-  #look(context: Context, app: Stored<CFApp>, process: Stored<CFProcess>, target: Stored<AppWorkload>): View {
+  #look(context: Context, app: Stored<CFApp>, process: Stored<CFProcess>, { workload: target, isUnknownBefore }: Target): View {
     const seam = podInstances(context);
     const workloads = workloadsOf(process, context);
     if (!workloads.some(({ metadata }) => metadata.uid === target.metadata.uid)) workloads.push(target);
     const { namespace, name } = process.metadata;
     const byHash = new Map(workloads.map((workload) => [generationOf(workload), workload]));
+    const desired = isUnknownBefore ? 0 : wantedInstances(app, process);
     return {
-      context, app, process, target, workloads, seam,
+      context, app, process, target, workloads, seam, desired,
+      canary: canaryStepOf(context, app, process, desired),
       hash: generationOf(target),
       instances: seam
         .of(namespace, name, (generation) => expectationsOf(byHash.get(generation)))
         .map((instance) => (isLeftOver(context, byHash.get(instance.generation), instance) ? { ...instance, ready: false, ending: true } : instance)),
-      desired: wantedInstances(app, process),
       routed: routesTo(process, context.stores).length > 0,
       deployId: app.metadata.annotations?.[annotations.deployId] ?? '',
       lookAgain: [],
@@ -153,6 +162,13 @@ export class Rollouts {
     return left <= 0;
   }
 
+  /** The step of a canary, and whether it was reached: its instances are ready, and the gateway has loaded their share of the requests. */
+  #canary(view: View, plan: RolloutPlan): Pick<RolloutFacts, 'canary' | 'reached'> {
+    const canary = view.canary === undefined ? undefined : canaryOf(view.app);
+    const isLoaded = !view.routed || (this.#carried(view) === printWeights(plan.weights) && this.#isLoaded(view));
+    return { ...defined({ canary }), reached: mostOf(view) === 0 || isLoaded };
+  }
+
   /** The weights that the gateway has used for a while; undefined while they change. */
   #settled(view: View): Record<string, number> | undefined {
     const key = `${view.process.metadata.uid}`;
@@ -191,6 +207,9 @@ export class Rollouts {
     const state = {
       desired: view.desired,
       maxInFlight: maxInFlightOf(view.app),
+      strategy: strategyOf(view.app) === 'recreate' && !isCanceled(view.app) ? ('recreate' as const) : ('rolling' as const),
+      decided: view.app.status?.deployment?.id === view.deployId && view.app.status.deployment.phase === 'Serving',
+      ...defined({ canary: view.canary }),
       routed: view.routed,
       target: view.hash,
       failed,
@@ -281,11 +300,6 @@ export class Rollouts {
 /** The time that the gateway needs to load a change, plus a second before pods stop answering. */
 function settleMs(context: Context): number {
   return Math.max(1, context.info().drainSeconds - 1) * 1_000;
-}
-
-function maxInFlightOf(app: Stored<CFApp>): number {
-  const given = Number(app.metadata.annotations?.[annotations.maxInFlight] ?? '1');
-  return Number.isInteger(given) && given > 0 ? given : 1;
 }
 
 function onlyTarget(text: string | undefined, hash: string): boolean {

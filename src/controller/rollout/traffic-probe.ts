@@ -5,6 +5,7 @@ import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { findCondition } from '../../lib/api/conditions.ts';
 import { httpRouteType, isLoaded, revisionOf, type HttpRoute } from '../../lib/api/gateway.ts';
+import type { CauseCode } from '../../lib/api/causes.ts';
 import { conditionTypes, type DeploymentFailure } from '../../lib/api/group.ts';
 import type { KfInfo } from '../../lib/api/kf-info.ts';
 import type { Condition, Stored } from '../../lib/api/object.ts';
@@ -13,7 +14,7 @@ import { generationHeader } from '../../templates/http-route.ts';
 import type { Instance } from '../instances/instances.ts';
 import { BoundedMap } from '../runtime/bounded-map.ts';
 import type { Context } from '../runtime/reconciler.ts';
-import { routesTo } from '../relations.ts';
+import { gatewayAddress, routesTo, type MappedDestination } from '../relations.ts';
 import { defined } from '../../lib/defined.ts';
 import { limitInterimAnswers } from '../../lib/interim-answers.ts';
 
@@ -27,7 +28,7 @@ export type Through = 'gateway' | 'instance' | 'nothing' | 'earlier';
 export type Proof =
   | { state: 'proven'; through: Through }
   | { state: 'awaited'; message: string; lookAgainMs?: number }
-  | { state: 'refused'; reason: DeploymentFailure; message: string };
+  | { state: 'refused'; reason: DeploymentFailure; cause: CauseCode; message: string };
 
 interface Attempts {
   /** Distinguishes these requests from those of an earlier try, whose answers may still arrive. */
@@ -78,6 +79,19 @@ interface Target {
   path: string;
   generation: string;
 }
+
+/**
+ * One route of each protocol that the gateway speaks to the app, in turn: a version may speak only one of them, and it serves when it answers by that
+ * one. Of several routes with one protocol the oldest is asked.
+ */
+function routeToAsk(mapped: readonly MappedDestination[], count: number): MappedDestination | undefined {
+  const byProtocol = new Map(mapped.toReversed().map((one) => [one.destination.protocol ?? 'http1', one]));
+  const oldestFirst = mapped.filter((one) => byProtocol.get(one.destination.protocol ?? 'http1') === one);
+  return oldestFirst[count % Math.max(oldestFirst.length, 1)];
+}
+
+/** True when something answered that is no HTTP/1.1: an instance that speaks only HTTP/2 does. */
+const isOtherProtocol = (error: Error & { code?: string }): boolean => error.code?.startsWith('HPE_') === true;
 
 interface Question {
   base: string;
@@ -193,13 +207,13 @@ export class Proofs {
 
   #look(context: Context, process: Stored<CFProcess>, own: Candidate, attempts: Attempts): Proof {
     const { generation } = own;
-    const mapped = routesTo(process, context.stores)[0];
+    const mapped = routeToAsk(routesTo(process, context.stores), attempts.count);
     const info = context.info();
     if (mapped !== undefined && !attempts.direct) {
       const awaited = this.#awaitGateway(context, mapped.route, generation, attempts);
       if (awaited !== undefined) return awaited;
     }
-    const target = this.#target(info, mapped?.route, generation, attempts, own);
+    const target = this.#target(context, mapped?.route, generation, attempts, own);
     if (target === undefined) return { state: 'proven', through: 'nothing' };
     return this.#evaluate(context, attempts, target, { info, ...answerPatienceOf(process, own) });
   }
@@ -213,13 +227,14 @@ export class Proofs {
     if (taken?.accepted === true) return undefined;
     if (waited > refusalPatienceMs) {
       const why = taken === undefined ? 'no gateway controller looked at it' : taken.message;
-      return { state: 'refused', reason: 'RouteNotAccepted', message: `The gateway did not take the route ${address}: ${why}` };
+      const cause = taken === undefined ? 'gateway-down' : 'route-not-programmed';
+      return { state: 'refused', reason: 'RouteNotAccepted', cause, message: `The gateway did not take the route ${address}: ${why}` };
     }
     return { state: 'awaited', message: `The gateway has not taken the route ${address} yet`, lookAgainMs: 1_000 };
   }
 
   #target(
-    info: KfInfo,
+    context: Context,
     route: Stored<CFRoute> | undefined,
     generation: string,
     attempts: Attempts,
@@ -227,9 +242,8 @@ export class Proofs {
   ): Target | undefined {
     const host = (route?.status?.fqdn ?? 'localhost').replace('*', 'kf-probe');
     const path = `${(route?.spec.path ?? '').replace(/\/$/, '')}/`;
-    const gateway = info.gateway.internalAddress;
-    if (gateway !== undefined && gateway !== '' && route !== undefined && !attempts.direct)
-      return { base: gateway, host, path, generation };
+    const gateway = route === undefined ? undefined : gatewayAddress(context, route);
+    if (gateway !== undefined && !attempts.direct) return { base: gateway, host, path, generation };
     attempts.direct = true;
     const address = own.instances.find(({ ready, address: ip }) => ready && ip !== undefined)?.address;
     if (address === undefined) return undefined;
@@ -246,7 +260,11 @@ export class Proofs {
     if (outcome === undefined) return { state: 'awaited', message: attempts.last ?? `Waiting for an answer of ${target.host}` };
     attempts.count += 1;
     const now = context.now();
-    if (!outcome.ok) return this.#unreachable(attempts, target, now, (outcome.error as Error).message);
+    if (!outcome.ok) {
+      const error = outcome.error as Error;
+      if (attempts.direct && isOtherProtocol(error)) return { state: 'proven', through: 'instance' };
+      return this.#unreachable(attempts, target, now, error.message);
+    }
     delete attempts.unreachableSince;
     const { status, generation } = outcome.value;
     // A gateway may also answer 500 for a connection that an app cut. So only an unbroken series of 500 counts as the app's own answer.
@@ -274,7 +292,12 @@ export class Proofs {
     // The process does not have to answer: its check is only that it runs.
     if (answerMs !== undefined && waited > answerMs) return { state: 'proven', through: 'gateway' };
     if (waited <= refusalPatienceMs) return { state: 'awaited', message: attempts.last, lookAgainMs: retryMs };
-    return { state: 'refused', reason: 'NotServing', message: `Requests to ${host}${path} are answered with ${String(status)}.` };
+    return {
+      state: 'refused',
+      reason: 'NotServing',
+      cause: 'not-serving',
+      message: `Requests to ${host}${path} are answered with ${String(status)}.`,
+    };
   }
 
   #unreachable(attempts: Attempts, target: Target, now: number, message: string): Proof {

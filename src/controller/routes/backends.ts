@@ -8,7 +8,7 @@ import type { DestinationServiceInput } from '../../templates/destination-servic
 import type { RouteBackend } from '../../templates/http-route.ts';
 import { generationOf } from '../../templates/stateful-set.ts';
 import type { Stores } from '../runtime/reconciler.ts';
-import { processesByApp, wantedInstances, workloadsByProcess } from '../relations.ts';
+import { dropletOf, processesByApp, wantedInstances, workloadsByProcess } from '../relations.ts';
 import { parseWeights } from '../rollout/planner.ts';
 
 const defaultPort = 8080;
@@ -29,8 +29,8 @@ export function effectiveDestinations(route: Stored<CFRoute>, stores: Stores): R
   const { namespace } = route.metadata;
   return (route.spec.destinations ?? []).flatMap((destination) => {
     const app = stores.of(kinds.app).get(namespace, destination.appRef.name);
-    const droplet = stores.of(kinds.build).get(namespace, app?.spec.currentDropletRef?.name ?? '')?.status?.droplet;
     if (app === undefined) return [];
+    const droplet = dropletOf(app, app.spec.currentDropletRef?.name, stores);
     // A running version stays reachable without the build that it came from.
     const ports = droplet === undefined ? runningPorts(destination, namespace, stores) : (droplet.ports ?? []);
     if (ports === undefined) return [];
@@ -76,15 +76,15 @@ export function backendsOf(route: Stored<CFRoute>, destinations: readonly RouteD
       .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
       .toSorted((a, b) => (generationOf(a) < generationOf(b) ? -1 : 1));
     if (workloads.length > 0) result.serving[process] = text;
-    const port = destination.port ?? defaultPort;
+    const { port = defaultPort, protocol = 'http1' } = destination;
     const app = stores.of(kinds.app).get(namespace, appGuid);
     const isWanted = app !== undefined && wantedInstances(app, found) > 0;
     if (isWanted) result.serves = true;
     for (const [generation, share] of sharesOf(workloads, text, destinations.length === 1)) {
       // A stopped app gets no share of the requests.
       const weight = isWanted ? share : 0;
-      result.backends.push({ service: serviceName(destination.guid, generation), port, generation, weight });
-      result.services.push({ destinationGuid: destination.guid, appGuid, processGuid: process, generation, port });
+      result.backends.push({ service: serviceName(destination.guid, generation, protocol), port, generation, weight });
+      result.services.push({ destinationGuid: destination.guid, appGuid, processGuid: process, generation, port, protocol });
     }
   }
   return result;

@@ -1,14 +1,16 @@
-// Reconciles CFDomain: no object is made for it; it is ready once it was checked.
+// Reconciles CFDomain: it is ready once it was checked. The only object that is made for it is its redirection to https.
 
 import type { Stored } from '../../lib/api/object.ts';
+import { configMapType } from '../../lib/api/core.ts';
 import { kinds } from '../../lib/api/group.ts';
 import type { CFDomain } from '../../lib/api/types.generated.ts';
 import { watch, type Context, type Reconciler } from '../runtime/reconciler.ts';
 import { conditionsWith, readyStatement, writeMetadata, writeStatus, type Statement } from '../runtime/status.ts';
 import { keyOf, splitKey } from '../runtime/store.ts';
 import { isInternal, sweepSlices } from './internal.ts';
+import { ensureRedirect } from './redirect.ts';
 
-/** How often addresses of deleted routes on an internal domain are looked for. */
+/** How often addresses of deleted routes on an internal domain are looked for, and whether the redirection of a domain is still there. */
 const sweepMs = 600_000;
 
 /** An older domain whose name equals, contains or lies in the name of this one. */
@@ -30,7 +32,11 @@ function overlapping(domain: Stored<CFDomain>, all: readonly Stored<CFDomain>[])
 export const domainReconciler: Reconciler = {
   name: 'domain',
   reads: [kinds.route],
-  watches: [watch(kinds.domain, (_domain, stores) => stores.of(kinds.domain).list().map(keyOf))],
+  watches: [
+    watch(kinds.domain, (_domain, stores) => stores.of(kinds.domain).list().map(keyOf)),
+    // The installation's settings have the port of https.
+    watch(configMapType, (_info, stores) => stores.of(kinds.domain).list().map(keyOf)),
+  ],
   reconcile: async (key, context: Context) => {
     const { ns, name } = splitKey(key);
     const live = context.stores.of(kinds.domain).get(ns, name);
@@ -47,8 +53,9 @@ export const domainReconciler: Reconciler = {
             reason: 'DuplicateDomain',
             message: `The domain overlaps with the domain '${other.spec.name}', which was there first.`,
           };
+    await ensureRedirect(context, domain, other === undefined);
     await writeStatus(context, kinds.domain, domain, { ...domain.status, conditions: conditionsWith(domain, statement) });
-    if (!isInternal(domain)) return undefined;
+    if (!isInternal(domain)) return domain.spec.httpRedirect === true ? { requeueAfterMs: sweepMs } : undefined;
     await sweepSlices(context);
     return { requeueAfterMs: sweepMs };
   },

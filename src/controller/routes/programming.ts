@@ -19,7 +19,7 @@ import { generationHeader } from '../../templates/http-route.ts';
 import { BoundedMap } from '../runtime/bounded-map.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import type { Statement } from '../runtime/status.ts';
-import { processesByApp } from '../relations.ts';
+import { gatewayAddress, processesByApp } from '../relations.ts';
 import { acceptance, ask, markFeature, notServed, ownError, pauseAfter, type Answer } from '../rollout/traffic-probe.ts';
 
 const askTimeoutMs = 3_000;
@@ -118,8 +118,8 @@ export class Programming {
         ? { statement: said('False', 'NotAccepted', message), requeueAfterMs: slowRetryMs }
         : { requeueAfterMs: 1_000 };
     }
-    const base = context.info().gateway.internalAddress ?? '';
-    if (base === '') return proven('NotVerified', attempts);
+    const base = gatewayAddress(context, route);
+    if (base === undefined) return proven('NotVerified', attempts);
     const backend = attempts.loadedAt === undefined ? undefined : firstUnasked(context, route, live, attempts);
     if (attempts.loadedAt !== undefined && backend === undefined) return proven(reasons.loaded, attempts);
     const target = addressed(base, route, live);

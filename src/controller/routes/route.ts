@@ -3,7 +3,7 @@
 import type { KubeObject, Stored } from '../../lib/api/object.ts';
 import { findCondition, removeCondition } from '../../lib/api/conditions.ts';
 import { configMapType, serviceType, type Service } from '../../lib/api/core.ts';
-import { httpRouteType, type HttpRoute } from '../../lib/api/gateway.ts';
+import { httpRouteType, httpsListenersOf, isRedirected, type HttpRoute } from '../../lib/api/gateway.ts';
 import { annotations, conditionTypes, kinds, labels, reasons } from '../../lib/api/group.ts';
 import { addressOf, appGuidsOf } from '../../lib/api/names.ts';
 import type { AppWorkload, CFApp, CFBuild, CFDomain, CFProcess, CFRoute, RouteDestination } from '../../lib/api/types.generated.ts';
@@ -172,7 +172,7 @@ async function ensureParts(context: Context, route: Stored<CFRoute>, domain: Sto
   const destinations = effectiveDestinations(route, context.stores);
   const backends = backendsOf(route, destinations, context.stores);
   await ensureServices(context, route, backends);
-  await ensureHttpRoute(context, route, fqdn, backends);
+  await ensureHttpRoute(context, route, fqdn, backends, sectionsOf(context, domain));
   await removeServices(context, keyOf(route), new Set(backends.backends.map(({ service }) => service)));
   return { ...route.status, fqdn, uri, destinations: destinations.map(withDefaults) };
 }
@@ -208,11 +208,18 @@ async function reapply(context: Context, live: Stored<Service>, wanted: Service)
   await context.cluster.mergePatch(serviceType, namespace, name, patch, { signal: context.signal });
 }
 
+/** The listeners for https alone, if another route redirects requests with http. */
+function sectionsOf(context: Context, domain: Stored<CFDomain>): string[] | undefined {
+  const { https } = context.info().gateway;
+  return isRedirected(domain, https) ? httpsListenersOf(domain, https) : undefined;
+}
+
 async function ensureHttpRoute(
   context: Context,
   route: Stored<CFRoute>,
   fqdn: string,
   { backends, serving, serves }: Backends,
+  sections: readonly string[] | undefined,
 ): Promise<void> {
   const { namespace, name } = route.metadata;
   const live = context.stores.of(httpRouteType).get(namespace, name);
@@ -221,6 +228,7 @@ async function ensureHttpRoute(
     route,
     fqdn,
     gateway,
+    ...defined({ sections }),
     backends,
     serving,
     serves,

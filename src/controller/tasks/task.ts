@@ -13,7 +13,7 @@ import { TerminalError, WaitingError } from '../runtime/result.ts';
 import { conditionsWith, notReady, readyStatement, writeStatus, type Statement, type StatusOf } from '../runtime/status.ts';
 import { keyOf, splitKey } from '../runtime/store.ts';
 import { ensureOwner } from '../runtime/owner.ts';
-import { appIndexes, processesByApp } from '../relations.ts';
+import { appIndexes, dropletOf, foreignBuild, processesByApp } from '../relations.ts';
 import { defaultMemoryMB } from '../tenancy/quotas.ts';
 
 const tasksByApp = index<CFTask>(kinds.task, 'app', (task) => [`${task.metadata.namespace}/${task.spec.appRef?.name ?? ''}`]);
@@ -105,9 +105,11 @@ function basisOf(context: Context, task: Stored<CFTask>): Basis {
   if (app === undefined) throw new WaitingError('AppNotFound', `The app '${task.spec.appRef?.name ?? ''}' does not exist.`, appLookMs);
   const dropletName = task.status?.dropletRef?.name ?? app.spec.currentDropletRef?.name ?? '';
   if (dropletName === '') throw new WaitingError('AppCurrentDropletRefNotSet', 'The app has no droplet yet.');
-  const droplet = context.stores.of(kinds.build).get(namespace, dropletName)?.status?.droplet;
-  if (droplet === undefined)
-    throw new WaitingError('AppCurrentDropletNotFound', `The build '${dropletName}' does not exist or has no droplet.`);
+  const droplet = dropletOf(app, dropletName, context.stores);
+  if (droplet === undefined) {
+    const missing = `The build '${dropletName}' does not exist or has no droplet.`;
+    throw new WaitingError('AppCurrentDropletNotFound', foreignBuild(app, dropletName, context.stores) ?? missing);
+  }
   const processes = sortProcesses(app, context.stores.of(kinds.process).by(processesByApp.name, keyOf(app)));
   const process = processes.find(({ spec }) => spec.processType === (task.spec.processType ?? 'web'));
   return { app, droplet, dropletName, process };

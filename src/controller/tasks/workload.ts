@@ -1,11 +1,12 @@
-// The runner of tasks: makes one Job for each TaskWorkload, once and never again.
+// The runner of tasks: makes one Job for each TaskWorkload, once and never again. The Job is suspended until TaskWorkload and CFTask say that it has
+// started: whoever is killed on the way, or loses an object, never runs the command twice.
 
 import type { Stored } from '../../lib/api/object.ts';
 import { findCondition } from '../../lib/api/conditions.ts';
 import { jobType, type Job } from '../../lib/api/core.ts';
 import { podType, type Pod } from '../../lib/api/pod-kind.ts';
 import { conditionTypes, kinds, labels } from '../../lib/api/group.ts';
-import type { TaskWorkload } from '../../lib/api/types.generated.ts';
+import type { CFTask, TaskWorkload } from '../../lib/api/types.generated.ts';
 import { buildTaskJob, finishedTaskTtlSeconds } from '../../templates/task-job.ts';
 import { problemOf } from '../instances/pod-state.ts';
 import { index, watch, type Context, type Reconciler } from '../runtime/reconciler.ts';
@@ -22,7 +23,7 @@ const podsByTask = index<Pod>(podType, 'task', keyOfTask);
 
 export const taskWorkloadReconciler: Reconciler = {
   name: 'task-workload',
-  watches: [watch(kinds.taskWorkload), watch<Job>(jobType, keyOfTask), watch<Pod>(podType, keyOfTask)],
+  watches: [watch(kinds.taskWorkload), watch<CFTask>(kinds.task), watch<Job>(jobType, keyOfTask), watch<Pod>(podType, keyOfTask)],
   indexes: [podsByTask],
   reconcile: async (key, context) => {
     const { ns, name } = splitKey(key);
@@ -37,7 +38,11 @@ export const taskWorkloadReconciler: Reconciler = {
     if (job === undefined && !has(conditionTypes.started)) {
       const whole = await wholeOf(context, kinds.taskWorkload, workload);
       await context.cluster.create(jobType, buildTaskJob(whole), { signal: context.signal });
-      await write(context, workload, { type: conditionTypes.started, status: 'True', reason: 'JobStarted', message: '' });
+      await write(context, workload, started);
+      return undefined;
+    }
+    if (job?.spec?.suspend === true) {
+      await (has(conditionTypes.started) ? release(context, workload, job) : write(context, workload, started));
       return undefined;
     }
     return observe(context, workload, job, context.stores.of(podType).by(podsByTask.name, key)[0]);
@@ -49,6 +54,20 @@ async function write(context: Context, workload: Stored<TaskWorkload>, ...statem
     ...workload.status,
     conditions: conditionsWith(workload, ...statements, readyStatement),
   });
+}
+
+const started: Statement = { type: conditionTypes.started, status: 'True', reason: 'JobStarted', message: '' };
+
+/** Lets the Job run when its task has recorded the start too. A TaskWorkload without a task needs no other record. */
+async function release(context: Context, workload: Stored<TaskWorkload>, job: Stored<Job>): Promise<void> {
+  const { namespace, name, ownerReferences = [] } = workload.metadata;
+  const owner = ownerReferences.find(({ kind }) => kind === kinds.task.kind);
+  if (owner !== undefined) {
+    const task = context.stores.of(kinds.task).get(namespace, name);
+    if (task?.metadata.uid !== owner.uid || findCondition(task, conditionTypes.started)?.status !== 'True') return;
+  }
+  const patch = { metadata: { uid: job.metadata.uid }, spec: { suspend: false } };
+  await context.cluster.mergePatch(jobType, namespace, name, patch, { signal: context.signal });
 }
 
 const failed = (reason: string, message: string): Statement => ({ type: conditionTypes.failed, status: 'True', reason, message });
@@ -77,7 +96,6 @@ async function observe(
     return undefined;
   }
   const ended = pod?.status?.containerStatuses?.[0]?.state?.terminated;
-  const started: Statement = { type: conditionTypes.started, status: 'True', reason: 'JobStarted', message: '' };
   if (job.status?.conditions?.some(({ type, status }) => type === 'Complete' && status === 'True') === true) {
     await write(context, workload, started, { type: conditionTypes.succeeded, status: 'True', reason: 'JobSucceeded', message: '' });
     return undefined;

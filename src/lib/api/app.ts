@@ -13,9 +13,11 @@ export const processDefaults = {
   healthCheckType: (processType: string): 'port' | 'process' => (processType === webProcess ? 'port' : 'process'),
 } as const;
 
-/** Addresses (host.domain/path) of an app, oldest route first; a route that is not reconciled yet has none. */
+/** Addresses (host.domain/path) of an app in alphabetical order: routes of one push are of the same second. A route that is not reconciled yet has none. */
 export function addressesOf(app: CFApp, routes: readonly Stored<CFRoute>[]): string[] {
-  return routesOf(app, routes).flatMap((route) => route.status?.uri ?? []);
+  return routesOf(app, routes)
+    .flatMap((route) => route.status?.uri ?? [])
+    .toSorted(compare);
 }
 
 /** Routes with a destination of the app, oldest first. */

@@ -2,8 +2,10 @@
 // Source: https://gateway-api.sigs.k8s.io/reference/spec/
 
 import { reasons } from './group.ts';
+import type { HttpsSettings } from './kf-info.ts';
 import { resource } from './object.ts';
 import type { Condition, KubeObject } from './object.ts';
+import type { CFDomain } from './types.generated.ts';
 
 export interface ParentReference {
   group?: string;
@@ -28,7 +30,7 @@ export interface BackendReference {
 
 export interface RouteFilter {
   type: 'ResponseHeaderModifier' | 'RequestHeaderModifier' | 'RequestRedirect';
-  requestRedirect?: { hostname?: string; statusCode?: number };
+  requestRedirect?: { scheme?: 'https'; port?: number; hostname?: string; statusCode?: number };
   responseHeaderModifier?: { set?: { name: string; value: string }[]; add?: { name: string; value: string }[]; remove?: string[] };
   requestHeaderModifier?: { set?: { name: string; value: string }[]; add?: { name: string; value: string }[]; remove?: string[] };
 }
@@ -45,6 +47,19 @@ export interface HttpRoute extends KubeObject {
 }
 
 export const httpRouteType = resource<HttpRoute>('gateway.networking.k8s.io', 'v1', 'HTTPRoute', 'httproutes');
+
+/** Listeners of the Gateway that setup makes: for http, for https, and for the https of a domain whose certificate the operator gives. */
+export const listeners = { http: 'http-apps', https: 'https-apps', httpsOf: (domain: string) => `https-${domain}` } as const;
+
+/** True when requests for hosts of the domain are redirected from http to https, and not all requests are. */
+export function isRedirected(domain: CFDomain | undefined, https: HttpsSettings | undefined): https is HttpsSettings {
+  return domain?.spec.httpRedirect === true && domain.spec.internal !== true && https !== undefined && https.redirect !== true;
+}
+
+/** The listeners for https that take requests for the domain. */
+export function httpsListenersOf({ spec }: CFDomain, { secrets }: HttpsSettings): string[] {
+  return [listeners.https, ...secrets.filter(({ domain }) => domain === spec.name).map(({ domain }) => listeners.httpsOf(domain))];
+}
 
 /** Header of a request that asks which form of a route the gateway has loaded. The gateway answers it itself: no app sees it. */
 export const revisionHeader = 'kf-route-revision';

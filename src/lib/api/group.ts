@@ -145,6 +145,9 @@ export const annotations = {
   propagateDeletion: 'cloudfoundry.org/propagate-deletion',
   changedBy: kf('changed-by'),
   contentHash: kf('content-hash'),
+  /** Of a CFPackage: the git commit and the run of a CI system that it was pushed from. */
+  commit: kf('commit'),
+  ciRun: kf('ci-run'),
   pushId: kf('push-id'),
   pushStarted: kf('push-started'),
   buildKey: kf('build-key'),

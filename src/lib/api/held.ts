@@ -1,6 +1,7 @@
 // Settings of a process or a whole app that take effect when the app is started again, as in cf (docs/decisions/0051).
 
 import { annotations } from './group.ts';
+import { isCanceled } from './rollout.ts';
 import type { CFApp, CFProcess } from './types.generated.ts';
 
 /** Changes with every start, restart, stop and push of the app, and with nothing else. */
@@ -22,7 +23,7 @@ export function isHeld(app: CFApp, process: CFProcess): boolean {
   return process.metadata.annotations?.[annotations.held] === changeOf(app) || isWhollyHeld(app);
 }
 
-/** The app has another droplet for the next start. */
+/** All processes wait for the next start: the app has another droplet, or its last change was canceled. */
 export function isWhollyHeld(app: CFApp): boolean {
-  return app.metadata.annotations?.[annotations.held] === changeOf(app);
+  return app.metadata.annotations?.[annotations.held] === changeOf(app) || isCanceled(app);
 }

@@ -48,9 +48,12 @@ export function statefulSetName(appGuid: string, namespace: string, process: str
   return `${prefix.slice(0, 40)}-${hex('sha256', `${process}-${generation}`).slice(0, 10)}`;
 }
 
-/** Name of the Service of one generation behind a route destination. */
-export function serviceName(destinationGuid: string, generation: string): string {
-  return `s-${destinationGuid}-${generation}`;
+/**
+ * Name of the Service of one generation behind a route destination. Each protocol has one of its own: a gateway then changes the protocol with the
+ * route, so it can be asked whether it has, and no request is sent with the wrong one.
+ */
+export function serviceName(destinationGuid: string, generation: string, protocol: 'http1' | 'http2' = 'http1'): string {
+  return `s-${destinationGuid}${protocol === 'http2' ? '-http2' : ''}-${generation}`;
 }
 
 /** The format of times in labels: `2006-01-02T15-04-05`, UTC. */

@@ -79,6 +79,14 @@ export interface ProcessHealthCheck {
 export interface DeploymentDetails {
   id: string;
   phase: string;
+  /** In the words of cf. */
+  status: 'DEPLOYING' | 'PAUSED' | 'CANCELING' | 'DEPLOYED' | 'CANCELED' | 'STOPPED';
+  strategy: 'rolling' | 'canary' | 'recreate';
+  maxInFlight: number;
+  /** Of a paused canary: the commands that go on and back. */
+  next?: { continue: string; cancel: string };
+  /** Of a canary with instance steps. */
+  canary?: { step: number; steps: number };
   reason?: string;
   message?: string;
   since?: string;
@@ -141,10 +149,37 @@ export interface RevisionSummary {
   created: string;
   /** Who changed the app. */
   by?: string;
+  /** The image of the droplet, by digest. */
+  image?: string;
+  /** Of the source's paths, modes and bytes. */
+  contentHash?: string;
+  /** The git commit that the source was pushed from; ends with `-dirty` when files differed from it. */
+  commit?: string;
+  /** URL of the run of a CI system that pushed the source. */
+  ciRun?: string;
   /** All instances of the running app have it. */
   deployed: boolean;
   /** Its droplet and settings still exist: a rollback can return to it. */
   deployable: boolean;
+}
+
+export interface RevisionChange {
+  what: 'droplet' | 'source' | 'commit' | 'variable' | 'command' | 'sidecars';
+  /** Of the variable, or of the process of the command or sidecars. */
+  name?: string;
+  change: 'added' | 'removed' | 'changed';
+  /** Of droplet, source and commit only: all else is secret. */
+  from?: string;
+  to?: string;
+}
+
+export interface RevisionDiff {
+  app: string;
+  from: number;
+  to: number;
+  /** False when variables, commands and sidecars could not be compared: not kept any more, or not yours to see. */
+  complete: boolean;
+  changes: RevisionChange[];
 }
 
 export interface RevisionDetails extends RevisionSummary {
@@ -194,6 +229,8 @@ export interface RouteSummary {
   domain: string;
   path: string;
   protocol: string;
+  /** What the gateway speaks to the apps. */
+  appProtocols: string[];
   apps: string[];
   url: string;
   /** Why the route does not work, if so. */
@@ -226,6 +263,8 @@ export interface DomainSummary {
   availability: 'shared' | 'private';
   internal: boolean;
   protocols: string[];
+  /** Requests with http are redirected to https. */
+  httpRedirect?: true;
   /** Of the gateway for every host of the domain, with the name of the authority that signed it; left out when there is none. */
   certificate?: { issuer: string; notAfter: string };
 }
@@ -311,4 +350,40 @@ export interface BuildpackSummary {
   name: string;
   stack: string;
   version: string;
+}
+
+/** A Warning of Kubernetes about something of an app. */
+export interface WhyEvent {
+  time: string;
+  /** Kind and name. */
+  object: string;
+  reason: string;
+  message: string;
+}
+
+/** Why something failed, or that nothing did. */
+export interface WhyDetails {
+  kind: 'app' | 'build' | 'task' | 'route' | 'service';
+  name: string;
+  /** `waiting`: it may still become well. */
+  state: 'failed' | 'waiting' | 'well';
+  /** The code of the cause; left out when nothing failed. */
+  cause?: string;
+  /** One sentence. */
+  message: string;
+  since?: string;
+  /** The revision of the app that failed. */
+  version?: number;
+  process?: string;
+  instance?: number;
+  container?: string;
+  exitCode?: number;
+  /** First and last lines of what failed. */
+  log?: { head: string[]; omitted: number; tail: string[] };
+  /** The newest first. */
+  events: WhyEvent[];
+  /** What the revision that failed has changed since the one that served last. */
+  changed?: RevisionDiff;
+  /** Commands to try. */
+  next: string[];
 }

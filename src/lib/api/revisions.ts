@@ -19,6 +19,13 @@ export interface RevisionRecord {
   created: string;
   /** Who changed the app. */
   by?: string;
+  /** The image of the droplet, by digest. */
+  image?: string;
+  /** Of the source: see `kf/content-hash`. */
+  contentHash?: string;
+  /** The git commit and the run of a CI system that the source was pushed from. */
+  commit?: string;
+  ciRun?: string;
   /** The revision under whose number the Secret has the settings of this one; left out when they are not kept any more. */
   settings?: number;
 }
@@ -38,6 +45,9 @@ export const revisionsName = (app: string): string => `${app}-revisions`;
 
 const isText = (value: unknown): value is string => typeof value === 'string';
 
+const optionalTexts = ['by', 'image', 'contentHash', 'commit', 'ciRun'] as const;
+type OptionalText = (typeof optionalTexts)[number];
+
 function recordIn(key: string, text: string): RevisionRecord | undefined {
   const version = /^[1-9]\d{0,8}$/.test(key) ? Number(key) : 0;
   let value: Partial<Record<keyof RevisionRecord, unknown>> | null;
@@ -46,10 +56,16 @@ function recordIn(key: string, text: string): RevisionRecord | undefined {
   } catch {
     return undefined;
   }
-  const { guid, description, droplet, created, by, settings } = value ?? {};
+  const { guid, description, droplet, created, settings } = value ?? {};
   if (version === 0 || !isText(guid) || !isText(description) || !isText(droplet) || !isText(created)) return undefined;
-  const optional = { by: isText(by) ? by : undefined, settings: Number.isInteger(settings) ? (settings as number) : undefined };
-  return { version, guid, description, droplet, created, ...defined(optional) };
+  const texts = optionalTexts
+    .map((name) => [name, value?.[name]] as const)
+    .filter((entry): entry is [OptionalText, string] => isText(entry[1]));
+  const optional: Partial<Record<OptionalText, string>> = Object.fromEntries(texts);
+  return {
+    ...{ version, guid, description, droplet, created, ...optional },
+    ...defined({ settings: Number.isInteger(settings) ? (settings as number) : undefined }),
+  };
 }
 
 /** The records, newest first. An entry that is none is left out. */

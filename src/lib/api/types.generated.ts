@@ -138,6 +138,36 @@ export interface Lifecycle {
   };
 }
 
+/**
+ * how the change named by id replaces the instances
+ */
+export interface AppRollout {
+  /**
+   * annotation kf.cloudfoundry.org/deploy-id of the change; for another one this has no effect
+   */
+  id: string;
+  /**
+   * missing: rolling
+   */
+  strategy?: 'rolling' | 'canary' | 'recreate';
+  /**
+   * instances that are replaced at a time; missing: 1
+   */
+  maxInFlight?: number;
+  /**
+   * percentages of a canary, which pauses after each; missing: one step with one instance
+   */
+  instanceSteps?: number[];
+  /**
+   * the step up to which a canary may go; missing: 1
+   */
+  step?: number;
+  /**
+   * return to the version before
+   */
+  canceled?: boolean;
+}
+
 export interface BoundService {
   guid: string;
   name: string;
@@ -172,11 +202,15 @@ export interface DeploymentStatus {
    * annotation kf.cloudfoundry.org/deploy-id of the CFApp that this speaks of
    */
   id: string;
-  phase: 'Pending' | 'Starting' | 'Serving' | 'Failed' | 'Stopped';
+  phase: 'Pending' | 'Starting' | 'Paused' | 'Serving' | 'Failed' | 'Stopped';
   /**
    * Failed: the class of the cause; Pending, Starting: what is awaited
    */
   reason?: string;
+  /**
+   * Failed: the code of the cause (kf why)
+   */
+  cause?: string;
   /**
    * one sentence for people
    */
@@ -187,6 +221,14 @@ export interface DeploymentStatus {
   exitCode?: number;
   restarts?: number;
   since?: string;
+  /**
+   * the step of a canary that was reached; missing: no canary
+   */
+  step?: number;
+  /**
+   * the change was canceled, and this is about the return to the version before
+   */
+  canceled?: boolean;
   generations?: GenerationStatus[];
   /**
    * first lines of the failing container
@@ -276,6 +318,10 @@ export interface InstanceStatus {
   restarts?: number;
   exitCode?: number;
   reason?: string;
+  /**
+   * the code of the cause (kf why)
+   */
+  cause?: string;
   pod?: string;
   node?: string;
   generation?: string;
@@ -306,7 +352,7 @@ export interface RouteDestination {
   appRef: LocalReference;
   processType: string;
   port?: number;
-  protocol?: 'http1';
+  protocol?: 'http1' | 'http2';
 }
 
 export interface DomainCertificate {
@@ -481,6 +527,7 @@ export interface CFAppSpec {
   lifecycle: Lifecycle;
   envSecretName?: string;
   currentDropletRef?: LocalReference;
+  rollout?: AppRollout;
 }
 
 export interface CFAppStatus {
@@ -633,6 +680,10 @@ export interface CFDomainSpec {
    * its names lead to instances themselves, and not through the gateway
    */
   internal?: boolean;
+  /**
+   * requests with http are redirected to https
+   */
+  httpRedirect?: boolean;
 }
 
 export interface CFDomainStatus {

@@ -26,8 +26,8 @@ export const cfCommands: Readonly<Record<string, readonly CfCommand[]>> = {
     ['scale', '', '', ''],
     ['delete', 'd', '', ''],
     ['rename', '', '', ''],
-    ['cancel-deployment', '', 'abort deployment', 'kf push the former version again; it replaces a rollout that hangs'],
-    ['continue-deployment', '', 'promote canary', 'a rollout of kf goes on by itself once the new instances serve'],
+    ['cancel-deployment', '', '', ''],
+    ['continue-deployment', '', '', ''],
     ['start', 'st', '', ''],
     ['stop', 'sp', '', ''],
     ['restart', 'rs', '', ''],
@@ -123,7 +123,7 @@ export const cfCommands: Readonly<Record<string, readonly CfCommand[]>> = {
     ['unmap-route', '', '', ''],
     ['delete-route', '', '', ''],
     ['delete-orphaned-routes', '', '', ''],
-    ['update-destination', '', 'set destination protocol', 'kf routes, kf map-route, kf unmap-route'],
+    ['update-destination', '', '', ''],
     ['share-route', '', 'share route', 'kf map-route with another host in the other space'],
     ['unshare-route', '', 'unshare route', 'kf unmap-route'],
     ['move-route', '', '', ''],
@@ -254,6 +254,9 @@ export const kfCommands: readonly CfCommand[] = [
   ['uninstall', '', '', ''],
   ['completion', '', '', ''],
   ['open', '', '', ''],
+  ['why', '', '', ''],
+  ['releases', '', '', ''],
+  ['diff', '', '', ''],
 ];
 
 /** The command of that name or alias, with its heading. */

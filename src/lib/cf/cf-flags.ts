@@ -1,6 +1,7 @@
 // Flags of cf that kf's commands do not have, each with an alternative. Loaded only for a command line with an unknown flag.
 
 import { KfError } from '../errors.ts';
+import { noDockerfiles } from '../dockerfile.ts';
 import { notThereYet } from './usage.ts';
 
 /** A flag that kf will never have: where kf decides this, and the command for it. */
@@ -9,10 +10,6 @@ interface Elsewhere {
   hint: string;
 }
 
-const rollout = {
-  'instance-steps': 'a rolling update goes on by itself once the new instances serve',
-  'max-in-flight': 'one instance is replaced at a time',
-};
 const evenly = 'the gateway spreads requests evenly over the instances';
 const httpOnly = (command: string): string => `kf has HTTP routes only: kf ${command} DOMAIN -n HOST --path PATH`;
 const noLogRate = 'logs have no rate limit';
@@ -57,7 +54,7 @@ export const cfFlags: Readonly<Record<string, Readonly<Record<string, string | E
   stacks: { labels: ofBuilder },
   buildpacks: { labels: ofBuilder },
   push: {
-    ...rollout,
+    dockerfile: noDockerfiles,
     droplet: 'kf push APP --docker-image IMAGE, or the source of that droplet',
     lifecycle: 'source is built with Cloud Native Buildpacks, --docker-image is run as it is',
     'log-rate-limit': noLogRate,
@@ -67,10 +64,6 @@ export const cfFlags: Readonly<Record<string, Readonly<Record<string, string | E
   },
   scale: { l: noLogRate },
   'run-task': { l: noLogRate },
-  restart: rollout,
-  restage: rollout,
-  'copy-source': rollout,
-  rollback: rollout,
   'bind-service': {
     c: 'bindings of user-provided services take no parameters',
     strategy: 'kf unbind-service, then kf bind-service again',

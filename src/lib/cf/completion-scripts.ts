@@ -7,16 +7,19 @@ export const shells = ['bash', 'zsh', 'fish'] as const;
 export type Shell = (typeof shells)[number];
 
 const scripts: Readonly<Record<Shell, (bin: string) => string>> = {
-  // Words are taken from the line as a whole: `=` and `:` separate words for bash, and not for the program.
+  // Words are taken from the line as a whole: `=` and `:` separate words for bash, and not for the program. Names are quoted, since others chose them
+  // and bash puts them into the line as they are.
   bash: (bin) => `_${bin}_complete() {
-  local IFS=$' \\t\\n' line="\${COMP_LINE:0:COMP_POINT}" words word
-  read -ra words <<< "$line"
+  local line="\${COMP_LINE:0:COMP_POINT}" words word candidate
+  IFS=$' \\t\\n' read -ra words <<< "$line"
   [[ "$line" == *[[:space:]] ]] && words+=('')
   word="\${words[\${#words[@]}-1]}"
-  IFS=$'\\n'
-  COMPREPLY=($(${bin} ${completeCommand} "\${words[@]:1}" 2>/dev/null | cut -f1))
-  local before="\${word%"\${word##*[=:]}"}" index
-  for index in "\${!COMPREPLY[@]}"; do COMPREPLY[index]="\${COMPREPLY[index]#"$before"}"; done
+  local before="\${word%"\${word##*[=:]}"}"
+  COMPREPLY=()
+  while IFS=$'\\t' read -r candidate _; do
+    printf -v candidate %q "\${candidate#"$before"}"
+    COMPREPLY+=("$candidate")
+  done < <(${bin} ${completeCommand} "\${words[@]:1}" 2>/dev/null)
 }
 complete -o default -F _${bin}_complete ${bin}
 `,

@@ -25,6 +25,10 @@ export async function authProviderCredential({
       users: [{ name: userName, user }],
     }),
   );
+  const provided = config.getCurrentUser()?.authProvider?.config as Record<string, unknown> | undefined;
+  const issuer = provided?.['idp-issuer-url'];
+  // client-node 2.0.1 hands the issuer as text to openid-client, which takes a URL only.
+  if (provided !== undefined && typeof issuer === 'string' && URL.canParse(issuer)) provided['idp-issuer-url'] = new URL(issuer);
   const ask = async (): Promise<Credential> => {
     const options: { headers?: Record<string, string | string[] | undefined> } = { headers: {} };
     try {

@@ -14,6 +14,8 @@ const withoutValue = (variable: string): string => `${variable.split('=')[0] ?? 
 interface Repeated {
   spellings: readonly string[];
   given: (flags: PushFlags) => string | number | boolean | readonly string[] | undefined;
+  /** A flag that excludes this one: a text that advises it does not get this one. */
+  not?: string;
 }
 
 const repeated: readonly Repeated[] = [
@@ -21,10 +23,10 @@ const repeated: readonly Repeated[] = [
   { spellings: ['--no-manifest'], given: ({ noManifest }) => noManifest },
   { spellings: ['--vars-file'], given: ({ varsFiles }) => varsFiles },
   { spellings: ['--var'], given: ({ vars }) => vars?.map(withoutValue) },
-  { spellings: ['-p', '--path'], given: ({ path }) => path },
+  { spellings: ['-p', '--path'], given: ({ path }) => path, not: '--docker-image' },
   { spellings: ['--docker-image', '-o'], given: ({ dockerImage }) => dockerImage },
   { spellings: ['--docker-username'], given: ({ dockerUsername }) => dockerUsername },
-  { spellings: ['-b', '--buildpack'], given: ({ buildpacks }) => buildpacks },
+  { spellings: ['-b', '--buildpack'], given: ({ buildpacks }) => buildpacks, not: '--docker-image' },
   { spellings: ['-s', '--stack'], given: ({ stack }) => stack },
   { spellings: ['-c', '--start-command'], given: ({ command }) => command },
   { spellings: ['-i', '--instances'], given: ({ instances }) => instances },
@@ -38,6 +40,8 @@ const repeated: readonly Repeated[] = [
   { spellings: ['--no-start'], given: ({ noStart }) => noStart },
   { spellings: ['--no-wait'], given: ({ noWait }) => noWait },
   { spellings: ['--strategy'], given: ({ strategy }) => strategy },
+  { spellings: ['--max-in-flight'], given: ({ maxInFlight }) => maxInFlight },
+  { spellings: ['--instance-steps'], given: ({ instanceSteps }) => instanceSteps },
 ];
 
 function wordsOf({ spellings: [flag = ''], given }: Repeated, flags: PushFlags): string[] {
@@ -54,7 +58,7 @@ function wordsOf({ spellings: [flag = ''], given }: Repeated, flags: PushFlags):
 export function repeatPush(text: string, flags: PushFlags): string {
   const named = new Set(text.split(/[\s`']+/));
   const words = repeated
-    .filter(({ spellings }) => !spellings.some((spelling) => named.has(spelling)))
+    .filter(({ spellings, not = '' }) => ![...spellings, not].some((spelling) => named.has(spelling)))
     .flatMap((flag) => wordsOf(flag, flags));
   return words.length === 0 ? text : text.replace(/(?<=\b[ck]f )push [-\w]+(?![^\s`',.;])/g, (command) => `${command} ${words.join(' ')}`);
 }

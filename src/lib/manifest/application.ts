@@ -11,6 +11,7 @@ import { parseRoute } from './routes.ts';
 import { plainOf } from './tree.ts';
 import type { Located, LocatedMap, Position } from './tree.ts';
 import { defined } from '../defined.ts';
+import { noDockerfiles } from '../dockerfile.ts';
 
 /** An app of the manifest, before flags. */
 export interface ManifestApp extends Omit<AppPlan, 'name' | 'lifecycle' | 'defaultRoute'> {
@@ -107,6 +108,12 @@ function readLifecycle(fields: Fields, problems: Problems): Pick<ManifestApp, 'b
 function readDocker(fields: Fields, problems: Problems): ManifestApp['docker'] {
   const map = fields.map('docker');
   if (map === undefined) return undefined;
+  // No key of cf, but platforms that build Dockerfiles have it.
+  const dockerfile = map.entries.find(({ key }) => key === 'dockerfile');
+  if (dockerfile !== undefined) {
+    problems.add(dockerfile.keyAt, `kf builds no Dockerfiles: ${noDockerfiles.because}. Name an image: ${noDockerfiles.hint}`);
+    return undefined;
+  }
   const docker = new Fields(map, { noun: 'docker', keys: ['image', 'username'] }, problems);
   const image = docker.required('image', 'docker');
   return image === undefined ? undefined : { image, ...defined({ username: docker.text('username') }) };

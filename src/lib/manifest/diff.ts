@@ -117,12 +117,21 @@ function buildpackLines({ buildpacks }: AppPlan, { app }: Partial<Present>): Dif
   return lines.length > 0 ? lines : [{ sign: app === undefined ? '+' : ' ', text: '  buildpacks: []' }];
 }
 
-function routeLines(plan: AppPlan, { facts }: Partial<Present>): DiffLine[] {
-  const mapped = new Set((facts?.ownRoutes ?? []).map(({ status }) => (status?.uri ?? '').toLowerCase()));
+function routeLines(plan: AppPlan, { facts, app }: Partial<Present>): DiffLine[] {
+  /** What the gateway speaks to the app, by address. */
+  const mapped = new Map(
+    (facts?.ownRoutes ?? []).map(({ status, spec }) => {
+      const destination = spec.destinations?.find(({ appRef }) => appRef.name === app?.metadata.name);
+      return [(status?.uri ?? '').toLowerCase(), destination?.protocol ?? 'http1'];
+    }),
+  );
   if (plan.noRoute) return pairLines('  ', ['no-route', 'true', facts !== undefined && mapped.size === 0 ? 'true' : undefined]);
   if (plan.routes.length > 0) {
-    const isMapped = ({ hostname, path = '' }: AppPlan['routes'][number]): boolean => mapped.has(`${hostname}${path}`.toLowerCase());
-    const lines = plan.routes.map((route): DiffLine => ({ sign: isMapped(route) ? ' ' : '+', text: `  - route: ${route.text}` }));
+    const protocolAt = ({ hostname, path = '' }: AppPlan['routes'][number]) => mapped.get(`${hostname}${path}`.toLowerCase());
+    const lines = plan.routes.flatMap((route): DiffLine[] => [
+      { sign: protocolAt(route) === undefined ? '+' : ' ', text: `  - route: ${route.text}` },
+      ...pairLines('    ', ['protocol', route.protocol, protocolAt(route)]),
+    ]);
     return under('  ', 'routes', lines);
   }
   return plan.randomRoute ? pairLines('  ', ['random-route', 'true', mapped.size > 0 ? 'true' : undefined]) : [];

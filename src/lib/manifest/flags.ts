@@ -1,5 +1,7 @@
 // Rules for push's flags, with each other and with the manifest (cf-behaviour 4.7).
 
+import type { RolloutOptions } from '../api/rollout.ts';
+import { rolloutOptions } from '../cf/rollout.ts';
 import { incorrectUsage } from '../cf/usage.ts';
 import type { ManifestApp } from './application.ts';
 import type { HealthCheckPlan, ProcessPlan, PushFlags } from './plan.ts';
@@ -47,13 +49,17 @@ export function checkFlags(flags: PushFlags): void {
   if (isGiven(flags, 'dockerUsername') && !isGiven(flags, 'dockerImage')) throw bothNeeded(names.dockerImage, '--docker-username');
   if (flags.healthCheckType === 'http' && flags.endpoint === undefined) throw bothNeeded('--endpoint', '--health-check-type=http, -u=http');
   if (flags.endpoint?.startsWith('/') === false) throw incorrectUsage(`--endpoint must begin with '/', and it is '${flags.endpoint}'.`);
-  if (flags.maxInFlight !== undefined && flags.strategy === undefined) throw bothNeeded('--max-in-flight', '--strategy');
-  if (flags.instanceSteps !== undefined && flags.strategy !== 'canary') throw bothNeeded('--instance-steps', '--strategy=canary');
+  rolloutOf(flags);
   const buildpacks = flags.buildpacks ?? [];
   if (buildpacks.length > 1 && buildpacks.some((name) => name === 'default' || name === 'null')) {
     throw incorrectUsage('Multiple buildpacks flags cannot have null/default option.');
   }
   checkLifecycle(flags);
+}
+
+/** How the instances are replaced. @throws KfError `usage` */
+export function rolloutOf({ strategy, maxInFlight, instanceSteps }: PushFlags): RolloutOptions {
+  return rolloutOptions({ strategy, 'max-in-flight': maxInFlight, 'instance-steps': instanceSteps });
 }
 
 function checkLifecycle({ lifecycle, dockerImage, buildpacks, stack }: PushFlags): void {
@@ -64,18 +70,6 @@ function checkLifecycle({ lifecycle, dockerImage, buildpacks, stack }: PushFlags
   if (lifecycle !== 'docker' && dockerImage !== undefined) throw together(`--lifecycle ${lifecycle}`, names.dockerImage);
   if (lifecycle === 'docker' && (buildpacks ?? []).length > 0) throw together('--lifecycle docker', names.buildpacks);
   if (lifecycle === 'docker' && stack !== undefined) throw together('--lifecycle docker', names.stack);
-}
-
-/** `20,60` → [20, 60]. @throws KfError `usage` */
-export function parseInstanceSteps(text: string | undefined): number[] | undefined {
-  if (text === undefined) return undefined;
-  const steps = text.split(',').map((part) => (/^\d+$/.test(part) ? Number(part) : Number.NaN));
-  const ascending = steps.every((step, index) => step >= 1 && step <= 100 && step > (steps[index - 1] ?? 0));
-  if (!ascending)
-    throw incorrectUsage(
-      '--instance-steps must be percentages from 1 to 100, ascending, with commas and without blanks between them, for example 20,60',
-    );
-  return steps;
 }
 
 const several: Flag[] = [

@@ -26,11 +26,8 @@ export function notYetOf(app: Known, hasCnbCredentials: boolean, at: (key: strin
       refuse('services', `Service '${name}' cannot take parameters: they are for service brokers, which kf does not support yet.`);
   for (const feature of missingFeatures)
     if (app.features[feature] === true) leaveOut('features', `kf does not support the feature '${feature}' yet.`);
-  for (const { text, options, protocol } of app.routes) {
+  for (const { text, options } of app.routes)
     if (options !== undefined) leaveOut('routes', `kf does not support options of a route (${text}) yet.`);
-    if (protocol === 'http2')
-      leaveOut('routes', `kf does not support the protocol http2 of a route (${text}) yet; requests reach the app by HTTP/1.1.`);
-  }
   if (hasCnbCredentials) leaveOut('cnb-credentials', 'kf does not support credentials for buildpack images yet.');
   return found;
 }

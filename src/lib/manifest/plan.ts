@@ -1,5 +1,6 @@
 // The plan of a push, from manifest, variables and flags: typed, complete, and independent of YAML.
 
+import type { RolloutOptions, Strategy } from '../api/rollout.ts';
 import type { Sidecar } from '../api/types.generated.ts';
 
 /** Everywhere below, a missing field means: keep the app's value. */
@@ -86,10 +87,7 @@ export interface PushPlan {
   /** Absolute path of the manifest that was read. */
   manifest?: { path: string; asGiven: string };
   apps: AppPlan[];
-  strategy?: 'rolling' | 'canary';
-  maxInFlight?: number;
-  /** Percentages of a canary. */
-  instanceSteps?: number[];
+  rollout: RolloutOptions;
   start: boolean;
   wait: boolean;
   /** Only build, without a route or a start. */
@@ -130,7 +128,7 @@ export interface PushFlags {
   noStart?: boolean | undefined;
   noWait?: boolean | undefined;
   task?: boolean | undefined;
-  strategy?: 'rolling' | 'canary' | undefined;
+  strategy?: Strategy | undefined;
   maxInFlight?: number | undefined;
   instanceSteps?: string | undefined;
   redactEnv?: boolean | undefined;

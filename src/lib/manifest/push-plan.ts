@@ -6,7 +6,7 @@ import { nearest } from '../api/names.ts';
 import { incorrectUsage } from '../cf/usage.ts';
 import { assertAppName } from '../cf/values.ts';
 import type { ManifestApp } from './application.ts';
-import { checkAgainst, checkFlags, checkSeveral, parseInstanceSteps, processesWith } from './flags.ts';
+import { checkAgainst, checkFlags, checkSeveral, processesWith, rolloutOf } from './flags.ts';
 import { repeatPush } from './again.ts';
 import type { AppPlan, ProcessPlan, PushFlags, PushPlan, SidecarPlan } from './plan.ts';
 import type { Remark } from './fields.ts';
@@ -51,7 +51,7 @@ export function planPush({ workingFolder, flags, manifest }: PlanInput): PushPla
   return {
     ...defined({ manifest: manifest && { path: manifest.path, asGiven: manifest.asGiven } }),
     apps: chosen.map((app) => appPlan(app, flags, { workingFolder, base })),
-    ...defined({ strategy: flags.strategy, maxInFlight: flags.maxInFlight, instanceSteps: parseInstanceSteps(flags.instanceSteps) }),
+    rollout: rolloutOf(flags),
     start: flags.noStart !== true && !task,
     wait: flags.noWait !== true,
     task,

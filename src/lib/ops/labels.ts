@@ -9,9 +9,10 @@ import { patchAsRead } from '../kube/patch-as-read.ts';
 import { parseRoute, splitHostname } from '../manifest/routes.ts';
 import { findOrg, findSpace } from '../session/places.ts';
 import type { OrgSession, Session, SpaceSession } from '../session/session.ts';
+import { assertMetadata, type MetadataChange } from './apps/metadata.ts';
 import { findApp, findDomain, findService, listDomainObjects } from './find.ts';
-import { isLive } from './routes/holders.ts';
-import { noRouteText, routesAt } from './routes/routes.ts';
+import { isLive, type RoutePlace } from './routes/holders.ts';
+import { noRouteText, routesAt, type RouteAddress } from './routes/routes.ts';
 
 /** An object whose labels are shown or changed. */
 export interface Labelled {
@@ -39,8 +40,11 @@ async function spaceObject(session: OrgSession, name: string): Promise<Labelled>
   return { type: kinds.space, object, what };
 }
 
-/** @param text `host.example.com/path` */
-async function findRoute(session: SpaceSession, text: string): Promise<Stored<CFRoute>> {
+/** The address that a user typed as one text, and its routes in the space. @param text `host.example.com/path` */
+export async function routesOfText(
+  session: SpaceSession,
+  text: string,
+): Promise<{ place: RoutePlace; address: RouteAddress; routes: Stored<CFRoute>[] }> {
   const route = parseRoute(text);
   if (route === undefined)
     throw new KfError('usage', `'${text}' is no route; a route looks like host.example.com or host.example.com/path.`, {
@@ -55,7 +59,12 @@ async function findRoute(session: SpaceSession, text: string): Promise<Stored<CF
   if (split === undefined || domain === undefined)
     throw new KfError('not-found', `No domain exists for route ${text}`, { hints: [`${session.bin} domains`] });
   const address = { host: split.host, domain: domain.spec.name, path: route.path ?? '' };
-  const found = (await routesAt(session, domain, address)).find(isLive);
+  return { place: { ...address, domain }, address, routes: await routesAt(session, domain, address) };
+}
+
+async function findRoute(session: SpaceSession, text: string): Promise<Stored<CFRoute>> {
+  const { address, routes } = await routesOfText(session, text);
+  const found = routes.find(isLive);
   if (found === undefined) throw new KfError('not-found', noRouteText(address), { hints: [`${session.bin} routes`] });
   return found;
 }
@@ -104,6 +113,33 @@ export function labelsOf({ object }: Pick<Labelled, 'object'>): Record<string, s
   return Object.fromEntries(own.toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
 
+/** The policy for orgs and spaces names a GUID, and not who may change what. @returns the error to throw */
+function notManager(error: unknown, type: ResourceType, what: string): unknown {
+  if (!(error instanceof KfError) || !error.message.includes('Only a manager of ')) return error;
+  const who = type.kind === kinds.org.kind ? 'of the org' : 'of the space or of its org';
+  const hints = [`A manager ${who}, or an administrator of the cluster, can do it.`];
+  const message = `You may not change ${what.charAt(0).toLowerCase()}${what.slice(1)}.`;
+  return new KfError('forbidden', message, { hints, details: error.details, cause: error });
+}
+
+/** Sets and removes labels and annotations of users; the others stay. @throws KfError `usage` for a name or value that cannot be one */
+export async function changeMetadataOf<T extends KubeObject>(
+  session: Session,
+  { type, object, what }: { type: ResourceType<T>; object: Stored<T>; what: string },
+  change: MetadataChange,
+): Promise<Stored<T>> {
+  assertMetadata(change);
+  const { labels = {}, annotations: notes = {} } = change;
+  const metadata = { labels, annotations: { ...notes, [annotations.changedBy]: await session.changedBy() } };
+  const isNew = Object.keys(labels).length > 0 || Object.keys(notes).length > 0;
+  const read = { type, object, gone: () => gone(what) };
+  const patched = patchAsRead(session.cluster, read, () => (isNew ? { metadata } : undefined), session.signal);
+  const { object: changed } = await patched.catch((error: unknown) => {
+    throw notManager(error, type, what);
+  });
+  return changed;
+}
+
 /**
  * Sets and removes labels; others stay. Nothing is written when nothing differs.
  * @param wanted null removes
@@ -125,6 +161,8 @@ export async function changeLabels(
       return { metadata: { labels, annotations: { [annotations.changedBy]: changedBy } } };
     },
     session.signal,
-  );
+  ).catch((error: unknown) => {
+    throw notManager(error, type, what);
+  });
   return { labels: labelsOf(patched), changed: patched.isWritten };
 }

@@ -6,6 +6,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { KfError, messageOf } from '../errors.ts';
 import { smallFileBytes } from '../small-file.ts';
 import { type IgnoreRules, parseIgnoreRules } from './cfignore.ts';
+import { isOnlyDockerfile, noDockerfiles } from '../dockerfile.ts';
 
 /** One file, folder or link of the source. Times in nanoseconds since 1970. */
 export interface SourceEntry {
@@ -74,12 +75,18 @@ export function emptySource(path: string): KfError {
   return new KfError('usage', `No app files found in '${path}'`);
 }
 
-/** Reads only until the first entry. @throws KfError `usage` when a push of the folder would take nothing */
+/** Reads only the first entries. @throws KfError `usage` when a push of the folder would take nothing, or only a Dockerfile */
 export async function assertFolder(root: string, path: string, options: WalkOptions = {}): Promise<void> {
-  const walking = walkSource(root, options);
-  const { done } = await walking.next();
-  await walking.return();
-  if (done === true) throw emptySource(path);
+  const names: string[] = [];
+  for await (const entry of walkSource(root, options)) {
+    names.push(entry.path);
+    if (names.length > 2) return;
+  }
+  if (names.length === 0) throw emptySource(path);
+  if (!isOnlyDockerfile(names)) return;
+  throw new KfError('usage', `In '${path}' there is only a Dockerfile, which kf does not build: ${noDockerfiles.because}.`, {
+    hints: [noDockerfiles.hint],
+  });
 }
 
 /** The order of the paths of {@link walkSource}: `/` comes before every other character, the others are sorted by code points. */

@@ -35,6 +35,8 @@ export function presentApp(app: Stored<CFApp>, link: LinkTo): V3Resource {
       start: link(`${self}/actions/start`, 'POST'),
       stop: link(`${self}/actions/stop`, 'POST'),
       restart: link(`${self}/actions/restart`, 'POST'),
+      revisions: link(`${self}/revisions`),
+      deployed_revisions: link(`${self}/revisions/deployed`),
       features: link(`${self}/features`),
     },
   };
@@ -63,11 +65,11 @@ export interface Feature {
   enabled: boolean;
 }
 
-/** The features of an app. None can be switched. @param mayExec Kubernetes lets the caller run commands in instances of the space */
+/** The features of an app. Only ssh can be switched. */
 export function presentFeatures(isSshEnabled: boolean): Feature[] {
   return [
     { name: 'ssh', description: 'Enable SSHing into the app.', enabled: isSshEnabled },
-    { name: 'revisions', description: 'Whether the app keeps revisions that it can return to.', enabled: false },
+    { name: 'revisions', description: 'Whether the app keeps revisions that it can return to.', enabled: true },
     { name: 'service-binding-k8s', description: 'Whether the app finds its service bindings as files.', enabled: true },
     { name: 'file-based-vcap-services', description: 'Whether VCAP_SERVICES is a file and not a variable.', enabled: false },
   ];

@@ -5,10 +5,16 @@ import { annotations, labels } from '../api/group.ts';
 import type { Stored } from '../api/object.ts';
 import { cfRoles, type CfRole } from '../api/roles.ts';
 import type { CFOrg, CFSpace } from '../api/types.generated.ts';
-import { identityOf, metadataOf, toOne, type LinkTo, type V3Resource } from './resource.ts';
+import { identityOf, metadataOf, toOne, type Link, type LinkTo, type V3Resource } from './resource.ts';
 
 /** Without an annotation, and with an empty one, it has none. */
 const quotaOf = ({ metadata }: Stored<CFOrg> | Stored<CFSpace>) => toOne(metadata.annotations?.[annotations.quota]);
+
+/** The link to its quota, if it has one. */
+function quotaLink({ metadata }: Stored<CFOrg> | Stored<CFSpace>, what: 'organization' | 'space', link: LinkTo): Record<string, Link> {
+  const guid = metadata.annotations?.[annotations.quota] ?? '';
+  return guid === '' ? {} : { quota: link(`/v3/${what}_quotas/${guid}`) };
+}
 
 export function presentOrg(org: Stored<CFOrg>, link: LinkTo): V3Resource {
   const self = `/v3/organizations/${org.metadata.name}`;
@@ -18,7 +24,12 @@ export function presentOrg(org: Stored<CFOrg>, link: LinkTo): V3Resource {
     suspended: false,
     relationships: { quota: quotaOf(org) },
     metadata: metadataOf(org),
-    links: { self: link(self), domains: link(`${self}/domains`), default_domain: link(`${self}/domains/default`) },
+    links: {
+      self: link(self),
+      domains: link(`${self}/domains`),
+      default_domain: link(`${self}/domains/default`),
+      ...quotaLink(org, 'organization', link),
+    },
   };
 }
 
@@ -29,13 +40,18 @@ export function presentSpace(space: Stored<CFSpace>, link: LinkTo): V3Resource {
     name: spec.displayName,
     relationships: { organization: toOne(metadata.namespace), quota: quotaOf(space) },
     metadata: metadataOf(space),
-    links: { self: link(`/v3/spaces/${metadata.name}`), organization: link(`/v3/organizations/${metadata.namespace}`) },
+    links: {
+      self: link(`/v3/spaces/${metadata.name}`),
+      organization: link(`/v3/organizations/${metadata.namespace}`),
+      ...quotaLink(space, 'space', link),
+    },
   };
 }
 
 const byClusterRole = new Map<string, CfRole>(Object.values(cfRoles).map((role) => [role.clusterRole, role]));
 
-const userOf = ({ kind, name, namespace = '' }: Subject): string =>
+/** The name of a subject as the API server knows the user. */
+export const userOf = ({ kind, name, namespace = '' }: Subject): string =>
   kind === 'ServiceAccount' ? `system:serviceaccount:${namespace}:${name}` : name;
 
 /** The roles that a binding gives to users; none for a group, a copy in a child namespace, and a role that the API does not have. */
@@ -71,7 +87,7 @@ export function presentUser(name: string): V3Resource {
     updated_at: '',
     username: name,
     presentation_name: name,
-    origin: 'kubernetes',
+    origin: name.startsWith('system:serviceaccount:') ? 'client' : 'kubernetes',
     metadata: { labels: {}, annotations: {} },
     links: {},
   };

@@ -43,6 +43,7 @@ const collections = [
   'deployments',
   'domains',
   'droplets',
+  'organization_quotas',
   'organizations',
   'packages',
   'processes',
@@ -50,9 +51,11 @@ const collections = [
   'routes',
   'service_credential_bindings',
   'service_instances',
+  'space_quotas',
   'spaces',
   'stacks',
   'tasks',
+  'users',
 ];
 
 export function presentV3Root(link: LinkTo): Record<string, unknown> {

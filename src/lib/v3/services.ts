@@ -32,6 +32,7 @@ export function presentServiceInstance(instance: Stored<CFServiceInstance>, link
     links: {
       self: link(self),
       space: link(`/v3/spaces/${metadata.namespace}`),
+      ...(spec.type === 'user-provided' ? { credentials: link(`${self}/credentials`) } : {}),
       service_credential_bindings: link(`/v3/service_credential_bindings?service_instance_guids=${metadata.name}`),
     },
   };
@@ -57,6 +58,7 @@ export function presentBinding(binding: Stored<CFServiceBinding>, link: LinkTo):
     metadata: metadataOf(binding),
     links: {
       self: link(`/v3/service_credential_bindings/${metadata.name}`),
+      details: link(`/v3/service_credential_bindings/${metadata.name}/details`),
       service_instance: link(`/v3/service_instances/${instance}`),
       ...(isOfApp ? { app: link(`/v3/apps/${spec.appRef.name}`) } : {}),
     },

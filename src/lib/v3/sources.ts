@@ -1,8 +1,8 @@
-// What apps are made from: packages, builds, droplets; and the deployment that an app's status tells of.
+// What apps are made from: packages, builds, droplets.
 
 import { annotations } from '../api/group.ts';
 import type { Stored } from '../api/object.ts';
-import type { CFApp, CFBuild, CFPackage } from '../api/types.generated.ts';
+import type { CFBuild, CFPackage } from '../api/types.generated.ts';
 import { findCondition } from '../api/conditions.ts';
 import { presentLifecycle } from './apps.ts';
 import { identityOf, metadataOf, toOne, type LinkTo, type V3Resource } from './resource.ts';
@@ -81,38 +81,5 @@ export function presentDroplet(build: Stored<CFBuild>, link: LinkTo): V3Resource
       package: link(`/v3/packages/${spec.packageRef.name}`),
       app: link(`/v3/apps/${spec.appRef.name}`),
     },
-  };
-}
-
-const outcomes = {
-  Pending: { value: 'ACTIVE', reason: 'DEPLOYING' },
-  Starting: { value: 'ACTIVE', reason: 'DEPLOYING' },
-  Serving: { value: 'FINALIZED', reason: 'DEPLOYED' },
-  Failed: { value: 'FINALIZED', reason: 'CANCELED' },
-} as const;
-
-/** The last change of an app as a deployment; undefined for an app that was never started, or was stopped last. */
-export function presentDeployment(app: Stored<CFApp>, link: LinkTo): V3Resource | undefined {
-  const deployment = app.status?.deployment;
-  if (deployment === undefined || deployment.phase === 'Stopped' || deployment.id === '') return undefined;
-  const { id, phase, since, message } = deployment;
-  const { created_at, updated_at } = identityOf(app);
-  const droplet = app.spec.currentDropletRef?.name;
-  return {
-    guid: id,
-    created_at: since ?? created_at,
-    updated_at: since ?? updated_at,
-    status: {
-      ...outcomes[phase],
-      details: { last_status_change: since ?? null, ...(phase === 'Failed' ? { error: message ?? null } : {}) },
-    },
-    strategy: 'rolling',
-    options: { max_in_flight: Number(app.metadata.annotations?.[annotations.maxInFlight] ?? '1') },
-    droplet: { guid: droplet ?? null },
-    previous_droplet: { guid: null },
-    new_processes: [],
-    relationships: { app: toOne(app.metadata.name) },
-    metadata: { labels: {}, annotations: {} },
-    links: { self: link(`/v3/deployments/${id}`), app: link(`/v3/apps/${app.metadata.name}`) },
   };
 }

@@ -123,11 +123,30 @@ function renderProcess(process: ProcessDetails, withCommand: boolean): Block[] {
   return [pairs(...rows), ...renderInstances(process)];
 }
 
+const active: readonly string[] = ['DEPLOYING', 'PAUSED', 'CANCELING'];
+
 function renderDeployment({ deployment }: AppDetails): Block[] {
-  if (deployment === undefined || (deployment.phase !== 'Pending' && deployment.phase !== 'Starting')) return [];
+  if (deployment === undefined || !active.includes(deployment.status)) return [];
+  const { status, strategy, maxInFlight, canary, next } = deployment;
   const since = deployment.since === undefined ? '' : ` (since ${longDate(deployment.since)})`;
-  const waiting: [string, Cell][] = deployment.message === undefined ? [] : [['waiting for:', message(deployment.message)]];
-  return [line(), line(`Active deployment with status DEPLOYING${since}`), pairs(['strategy:', 'rolling'], ...waiting)];
+  const rows: [string, Cell][] = [
+    ['strategy:', strategy],
+    ['max-in-flight:', String(maxInFlight)],
+    ...(canary === undefined ? [] : [['canary-steps:', `${String(canary.step)}/${String(canary.steps)}`] satisfies [string, Cell]]),
+    ...(next !== undefined || deployment.message === undefined
+      ? []
+      : [['waiting for:', message(deployment.message)] satisfies [string, Cell]]),
+  ];
+  const how =
+    next === undefined
+      ? []
+      : [
+          line(),
+          line(
+            `Please run \`${next.continue}\` to promote the canary deployment, or \`${next.cancel}\` to rollback to the original version.`,
+          ),
+        ];
+  return [line(), line(`Active deployment with status ${status}${since}`), pairs(...rows), ...how];
 }
 
 /** Why the last deployment failed, in one sentence. */
@@ -136,9 +155,15 @@ function renderFailure({ deployment }: AppDetails): Block[] {
   return [line(), pairs(['last deployment:', { text: 'failed', style: 'bad' }], ['reason:', message(deployment.message)])];
 }
 
-/** The lines before the app's block when the app was just started. */
-export function renderWait(): Block[] {
+/** The lines before the app's block when the app was just started. @param deployed the app, if the user has asked for a strategy */
+export function renderWait(deployed?: string): Block[] {
+  if (deployed !== undefined) return deploymentLines(deployed).map((text) => line(text));
   return [line(), line('Waiting for app to start...'), line()];
+}
+
+/** The same for a deployment, in cf's words. */
+export function deploymentLines(name: string): string[] {
+  return ['', `Starting deployment for app ${name}...`, '', 'Waiting for app to deploy...', ''];
 }
 
 /** What remains to be done after `--no-wait`, in cf's words; empty when nothing remains. */

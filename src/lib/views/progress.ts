@@ -2,6 +2,7 @@
 
 import { counted, formatBytes } from '../api/sizes.ts';
 import type { ByteProgress, GatewayFinding, InstallStep, OpEvent } from '../events.ts';
+import { deploymentLines } from './apps.ts';
 
 /** The output of an event, in this order. */
 export type Shown =
@@ -101,7 +102,7 @@ const renderers: Renderers = {
   'build-log-lost': ({ cause }) => warn(`The build log was lost: ${cause}`),
   'no-web-process': noWebProcess,
 
-  'starting-app': ({ app }) => say('', `Waiting for app ${app} to start...`, ''),
+  'starting-app': ({ app, asked }) => say(...(asked ? deploymentLines(app) : ['', `Waiting for app ${app} to start...`, ''])),
   'stopping-app': () => say('Stopping Application...'),
   'app-stopped': () => say('Application Stopped'),
   waiting: ({ reason, ready, wanted }) => step(`Waiting: ${reason}${readyOf(ready, wanted)}`),
@@ -109,6 +110,8 @@ const renderers: Renderers = {
   'instances-starting': ({ ready, wanted }) => step(`Instances starting...${readyOf(ready, wanted)}`),
   'instances-scaling': ({ running, wanted }) => step(scaling(running, wanted)),
   'api-server-away': () => step('The API server does not answer; trying again'),
+  'settings-not-kept': ({ version }) =>
+    warn(`Variables, commands and sidecars of revision ${String(version)} are not kept any more, so they are not compared.`),
   'variables-hidden': ({ cause }) => warn(`The variables of the revision are not shown: ${cause}`),
   'awaiting-fallback': () => step('Waiting for the version that served last'),
   'fell-back': ({ app, cause }, bin) => [

@@ -1,6 +1,6 @@
-// `revisions` and `revision`, as cf prints them.
+// `revisions` and `revision`, as cf prints them; kf's own `releases` and `diff`.
 
-import type { RevisionDetails, RevisionSummary } from '../api/results.ts';
+import type { RevisionChange, RevisionDetails, RevisionDiff, RevisionSummary } from '../api/results.ts';
 import { line, pairs, table, type Block } from './block.ts';
 
 export function renderRevisions(revisions: readonly RevisionSummary[]): Block[] {
@@ -37,4 +37,37 @@ export function renderRevision(revision: RevisionDetails): Block[] {
     ...group('annotations:', annotations),
     ...(env === undefined ? [] : group('application environment variables:', env)),
   ];
+}
+
+/** As git shortens them. */
+const shortCommit = (commit: string): string => commit.replace(/^([0-9a-f]{9})[0-9a-f]+/, '$1');
+/** The repository is long and the same for all. */
+const shortImage = (image: string): string => image.replace(/^.*@(sha256:[0-9a-f]{12})[0-9a-f]+$/, '$1');
+
+export function renderReleases(revisions: readonly RevisionSummary[]): Block[] {
+  if (revisions.length === 0) return [line('No revisions found')];
+  const rows = revisions.map(({ version, deployed, created, by = '', commit = '', ciRun = '', image = '', description }) => [
+    deployed ? `${String(version)}(deployed)` : String(version),
+    created,
+    by,
+    shortCommit(commit),
+    shortImage(image),
+    description,
+    ciRun,
+  ]);
+  return [table(['revision', 'created at', 'by', 'commit', 'droplet', 'description', 'CI run'], rows)];
+}
+
+const shorten = { droplet: shortImage, commit: shortCommit, source: (hash: string) => hash.slice(0, 'sha256:'.length + 12) } as const;
+
+function changeRow({ what, name, change, from, to }: RevisionChange): string[] {
+  const short = what in shorten ? shorten[what as keyof typeof shorten] : (text: string) => text;
+  const values = from === undefined && to === undefined ? '' : `${short(from ?? '-')} -> ${short(to ?? '-')}`;
+  return [what, name ?? '', change, values];
+}
+
+export function renderRevisionDiff({ app, from, to, complete, changes }: RevisionDiff): Block[] {
+  const heading = line(`Revision ${String(from)} -> ${String(to)} of app ${app}`);
+  if (changes.length > 0) return [heading, line(), table(['what', 'name', 'change', 'values'], changes.map(changeRow))];
+  return complete ? [heading, line(), line('No differences.')] : [heading];
 }

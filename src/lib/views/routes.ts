@@ -17,12 +17,16 @@ export function renderDomains(domains: readonly DomainSummary[]): Block[] {
 /** A certificate with less time left was not renewed: kf and others do it earlier. */
 const shortMs = 21 * 24 * 3_600_000;
 
-/** What certificates the domains have, which cf does not print, and which of them end soon. */
+/** What certificates the domains have and which are redirected to https, which cf does not print, and which certificates end soon. */
 export function certificateLines(domains: readonly DomainSummary[], now: number): { lines: string[]; warnings: string[] } {
   const known = domains.flatMap(({ name, certificate }) => (certificate === undefined ? [] : [{ name, ...certificate }]));
   const isShort = ({ notAfter }: { notAfter: string }): boolean => Date.parse(notAfter) - now < shortMs;
+  const redirected = domains.filter(({ httpRedirect }) => httpRedirect === true);
   return {
-    lines: known.map(({ name, issuer, notAfter }) => `Certificate of ${name}: by ${issuer}, valid until ${notAfter.slice(0, 10)}`),
+    lines: [
+      ...known.map(({ name, issuer, notAfter }) => `Certificate of ${name}: by ${issuer}, valid until ${notAfter.slice(0, 10)}`),
+      ...redirected.map(({ name }) => `Requests to ${name} with http are redirected to https`),
+    ],
     warnings: known
       .filter(isShort)
       .map(({ name, notAfter }) => `The certificate of ${name} ends on ${notAfter.slice(0, 10)} and was not renewed.`),
@@ -45,10 +49,19 @@ const routeHeader = [
 
 export function renderRoutes(routes: readonly RouteSummary[]): Block[] {
   if (routes.length === 0) return [line('No routes found.')];
-  const rows = routes.map(({ space, host, domain, path, protocol, apps }): Cell[] => {
-    const appProtocol = apps.length === 0 ? '' : 'http1';
-    return [space, host, domain, '', path, protocol, appProtocol, '', apps.join(', '), '', ''];
-  });
+  const rows = routes.map(({ space, host, domain, path, protocol, appProtocols, apps }): Cell[] => [
+    space,
+    host,
+    domain,
+    '',
+    path,
+    protocol,
+    appProtocols.join(', '),
+    '',
+    apps.join(', '),
+    '',
+    '',
+  ]);
   return [table(routeHeader, rows), ...problemsOf(routes)];
 }
 

@@ -1,6 +1,7 @@
 // Traefik as the Gateway API implementation for clusters that have none.
 
 import type { KubeObject } from '../../lib/api/object.ts';
+import { listeners } from '../../lib/api/gateway.ts';
 import { places } from '../../lib/api/group.ts';
 import { gatewayNamespace, needsHostPorts } from './namespaces.ts';
 import { managedByLabel, rootNamespace, systemNamespace, type SetupPlan } from './options.ts';
@@ -122,8 +123,8 @@ const gatewayGroup = 'gateway.networking.k8s.io';
 /** A listener for each certificate: Traefik, like many others, takes one per listener. The most specific host name counts. */
 function httpsListeners({ gateway: { https } }: SetupPlan, port: number, allowedRoutes: object): object[] {
   if (https === undefined) return [];
-  const own = { name: 'https-apps', secret: { namespace: systemNamespace, name: places.gatewayCertificate } };
-  const given = https.secrets.map(({ domain, ...secret }) => ({ name: `https-${domain}`, hostname: `*.${domain}`, secret }));
+  const own = { name: listeners.https, secret: { namespace: systemNamespace, name: places.gatewayCertificate } };
+  const given = https.secrets.map(({ domain, ...secret }) => ({ name: listeners.httpsOf(domain), hostname: `*.${domain}`, secret }));
   return [own, ...given].map(({ secret, ...listener }) => ({
     ...listener,
     port,
@@ -176,8 +177,8 @@ function gateway(plan: SetupPlan, gatewayClassName: string, ports: ListenerPorts
     kinds: [{ group: 'gateway.networking.k8s.io', kind: 'HTTPRoute' }],
   };
   const http = (name: string, port: number): object => ({ name, port, protocol: 'HTTP', allowedRoutes });
-  const listeners = [
-    http('http-apps', ports.http),
+  const all = [
+    http(listeners.http, ports.http),
     ...(ports.internal === undefined ? [] : [http('http-internal', ports.internal)]),
     ...httpsListeners(plan, ports.https, allowedRoutes),
   ];
@@ -185,7 +186,7 @@ function gateway(plan: SetupPlan, gatewayClassName: string, ports: ListenerPorts
     apiVersion: `${gatewayGroup}/v1`,
     kind: 'Gateway',
     metadata: { name: gatewayName, namespace: gatewayNamespace(plan) },
-    ...{ spec: { gatewayClassName, listeners } },
+    ...{ spec: { gatewayClassName, listeners: all } },
   };
 }
 

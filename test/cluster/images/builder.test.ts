@@ -215,7 +215,12 @@ describe('the builder', () => {
   test('says what it looked for when no buildpack matches', async () => {
     const result = await build('no-match', 'no-match');
     expect(result.exitCode).toBe(20);
-    for (const text of ['looked for package.json', 'looked for Staticfile or index.html', 'looked for Procfile or an executable file']) {
+    for (const text of [
+      'looked for package.json',
+      'looked for go.mod',
+      'looked for Staticfile or index.html',
+      'looked for Procfile or an executable file',
+    ]) {
       expect(result.log).toContain(text);
     }
   });

@@ -177,6 +177,16 @@ describe('restart-app-instance', () => {
     expect(pods()).toEqual(['web-0', 'web-1']);
   });
 
+  it('of an instance that is being replaced says so, and is done', async () => {
+    const spec = { desiredState: 'STARTED' };
+    await scene.cluster.memory.mergePatch(kinds.app, ns, guid(), { spec });
+    await scene.cluster.memory.delete(podType, ns, 'web-0');
+    expect(await run('restart-app-instance', 'shop', '0')).toMatchObject({
+      ...{ code: 0, stderr: 'Instance 0 of process web is being replaced already.\n' },
+    });
+    expect(pods()).toEqual(['web-1']);
+  });
+
   it('of what is not there fails and deletes nothing', async () => {
     const refused: [string[], string][] = [
       [['shop', '7'], 'Instance 7 of process web not found'],

@@ -12,6 +12,8 @@ import { ServedCluster } from '../../support/served-cluster.ts';
 
 const bundle = bundleForTests();
 const folder = mkdtempSync(path.join(tmpdir(), 'kf-completion-'));
+/** What a shell would run. */
+const command = '1; $(touch ran) `touch ran` "\'';
 let cluster: ServedCluster;
 let cli: Cli;
 
@@ -32,6 +34,13 @@ beforeAll(async () => {
     spec: { host: 'www', domainRef: { name: 'default-domain', namespace: 'cf' } },
   });
   await cluster.add(kinds.org, { metadata: { name: 'other-guid', namespace: 'cf' }, spec: { displayName: 'other-org' } });
+  // Names that another member of the org or space chose.
+  for (const [index, name] of [command, '*', 'two\nlines', 'title\x1b]0;x\x07'].entries())
+    await cluster.add(kinds.serviceInstance, {
+      metadata: metadata(`hostile-${String(index)}`),
+      spec: { displayName: `hostile-${name}`, type: 'user-provided', secretName: 'db', planGuid: '' },
+    });
+  await cluster.add(kinds.org, { metadata: { name: 'hostile-guid', namespace: 'cf' }, spec: { displayName: `hostile-${command}` } });
   await cluster.add(kinds.space, { metadata: { name: 'stage-guid', namespace: 'other-guid' }, spec: { displayName: 'stage' } });
   await cli.run(['target', '-o', 'example-org', '-s', 'example-space']);
 });
@@ -63,10 +72,11 @@ describe('candidates', () => {
   it.each([
     ['apps', ['restart', 'sh'], ['shop', 'shop-blue']],
     ['apps by an alias of the command', ['rs', ''], ['shop', 'shop-blue', 'worker']],
-    ['service instances at the second argument', ['bind-service', 'shop', ''], ['orders-db']],
+    ['service instances at the second argument', ['bind-service', 'shop', 'o'], ['orders-db']],
+    ['no names with control characters', ['service', 'hostile'], ['hostile-*', `hostile-${command}`]],
     ['domains', ['map-route', 'shop', ''], ['apps.localhost']],
     ['hosts of routes', ['unmap-route', 'shop', 'apps.localhost', '--hostname', ''], ['www']],
-    ['orgs as a value of a flag', ['target', '-o', ''], ['example-org', 'other-org']],
+    ['orgs as a value of a flag', ['target', '-o', ''], ['example-org', `hostile-${command}`, 'other-org']],
     ['orgs as a value behind an equals sign', ['target', '--org=o'], ['--org=other-org']],
     ['spaces of the targeted org', ['target', '-s', ''], ['example-space']],
     ['spaces of an org on the line', ['--org', 'other-org', 'delete-space', ''], ['stage']],
@@ -106,6 +116,12 @@ describe('completion bash', () => {
     expect(await press('kf restart shop')).toEqual(['shop', 'shop-blue']);
     expect(await press('kf restart ')).toEqual(['shop', 'shop-blue', 'worker']);
     expect(await press('kf target --org=ot')).toEqual(['other-org']);
+  });
+
+  it('gives names to the line in quotes, so that the shell runs nothing of them', async () => {
+    const quoted = 'hostile-1\\;\\ \\$\\(touch\\ ran\\)\\ \\`touch\\ ran\\`\\ \\"\\\'';
+    expect(await press('kf service hostile')).toEqual([String.raw`hostile-\*`, quoted]);
+    expect(await press('kf target --org=hostile')).toEqual([quoted]);
   });
 
   it('refuses another shell, and names those that it knows', async () => {

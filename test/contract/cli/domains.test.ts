@@ -1,7 +1,7 @@
 // The commands about domains, as an operator types them.
 
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { namespaceType, roleBindingType, serviceType } from '../../../src/lib/api/core.ts';
+import { configMapType, namespaceType, roleBindingType, serviceType } from '../../../src/lib/api/core.ts';
 import { kinds, labels } from '../../../src/lib/api/group.ts';
 import { bundleForTests, Cli } from '../../support/cli.ts';
 import { ServedCluster } from '../../support/served-cluster.ts';
@@ -27,13 +27,21 @@ function answerDomains(status: 'True' | 'False', message = ''): void {
   cluster.memory.intercept = (verb, seen) => {
     if (verb !== 'watch' || seen.plural !== kinds.domain.plural) return;
     setTimeout(() => {
-      const name = cluster.memory.all(kinds.domain).at(-1)?.metadata.name ?? '';
+      const { name = '', generation: observedGeneration = 1 } = cluster.memory.all(kinds.domain).at(-1)?.metadata ?? {};
       const reason = status === 'True' ? 'Ready' : 'DuplicateDomain';
-      const ready = { type: 'Ready', status, reason, message, observedGeneration: 1, lastTransitionTime: '2026-08-07T10:16:20Z' };
-      const patch = { metadata: { generation: 1 }, status: { conditions: [ready] } };
+      const ready = { type: 'Ready', status, reason, message, observedGeneration, lastTransitionTime: '2026-08-07T10:16:20Z' };
+      const patch = { metadata: { generation: observedGeneration }, status: { conditions: [ready] } };
       void cluster.memory.mergePatch(kinds.domain, 'cf', name, patch, { subresource: 'status' });
     }, 20);
   };
+}
+
+/** Changes what setup wrote about the https of the gateway. */
+async function setHttps(https: object | undefined): Promise<void> {
+  const text = cluster.memory.peek(configMapType, 'cf', 'kf-info')?.data?.['info.json'] ?? '';
+  const info = JSON.parse(text) as { gateway: object };
+  const gateway = { ...info.gateway, https };
+  await cluster.memory.mergePatch(configMapType, 'cf', 'kf-info', { data: { 'info.json': JSON.stringify({ ...info, gateway }) } });
 }
 
 const domains = (): string[] => cluster.memory.all(kinds.domain).map(({ spec }) => spec.name);
@@ -103,6 +111,44 @@ describe('create-shared-domain', () => {
     const place = ['--org', 'example-org', '--space', 'example-space'];
     const missing = await cli.run(['create-route', 'apps.internal', '-n', 'shop', ...place]);
     expect(missing.stderr).toContain('kf create-shared-domain apps.internal --internal');
+  });
+
+  it('--http-redirect is a setting of the domain, also of one that exists, and domains shows it', async () => {
+    await setHttps({ port: 443, secrets: [] });
+    answerDomains('True');
+    const create = ['create-shared-domain', 'shop.example.com', '--http-redirect'];
+    const made = await cli.run([...create, 'on', '--json']);
+    expect(JSON.parse(made.stdout)).toMatchObject({ result: { name: 'shop.example.com', created: true } });
+    const spec = () => cluster.memory.all(kinds.domain).find(({ spec: { name } }) => name === 'shop.example.com')?.spec;
+    expect(spec()).toEqual({ name: 'shop.example.com', httpRedirect: true });
+    const listed = await cli.run(['domains', '--org', 'example-org']);
+    expect(listed.stderr).toContain('Requests to shop.example.com with http are redirected to https\n');
+    const changed = await cli.run([...create, 'off']);
+    expect(changed).toMatchObject({ code: 0, stdout: expect.stringContaining('OK\n') as string });
+    expect(changed.stderr).toContain("Domain 'shop.example.com' exists already, and has the settings that were given.");
+    expect(spec()).toEqual({ name: 'shop.example.com', httpRedirect: false });
+    expect((await cli.run(['domains', '--org', 'example-org'])).stderr).not.toContain('redirected');
+    expect(domains()).toEqual(['apps.localhost', 'shop.example.com']);
+  });
+
+  it.each<[string, object | undefined, string[], string, string]>([
+    ['without https', undefined, [], 'kf manages no https of the gateway', 'kf setup --https on'],
+    [
+      'when all requests are redirected',
+      { port: 443, redirect: true, secrets: [] },
+      [],
+      'the requests for all domains',
+      'kf setup --http-redirect off',
+    ],
+    ['for an internal domain', { port: 443, secrets: [] }, ['--internal'], 'the gateway gets no requests for an internal domain', ''],
+    ['with another word', { port: 443, secrets: [] }, ['--http-redirect', 'maybe'], '--http-redirect must be "on" or "off"', ''],
+  ])('--http-redirect %s is refused before anything is written', async (_when, https, more, message, hint) => {
+    await setHttps(https);
+    const run = await cli.run(['create-shared-domain', 'apps.internal', '--http-redirect', 'on', ...more]);
+    expect(run.code).toBe(1);
+    expect(run.stderr).toContain(message);
+    expect(run.stderr).toContain(hint);
+    expect(domains()).toEqual(['apps.localhost']);
   });
 
   it.each([

@@ -328,7 +328,9 @@ describe('copy-source', () => {
     const copied = await scene.ok(...copy, '--strategy', 'rolling', '--no-wait');
     expect(copied.stdout).toMatch(/^name: +copy\nrequested state: +started$/m);
     expect(JSON.stringify(scene.cluster.memory.writes)).not.toContain('STOPPED');
-    expect((await run(...copy, '--strategy', 'canary')).code).toBe(1);
+    await scene.ok(...copy, '--strategy', 'canary', '--max-in-flight', '2', '--instance-steps', '10,100');
+    const target = scene.cluster.memory.all(kinds.app).find(({ spec }) => spec.displayName === 'copy');
+    expect(target?.spec.rollout).toMatchObject({ strategy: 'canary', maxInFlight: 2, instanceSteps: [10, 100] });
   });
 
   it('--no-restart leaves the other app as it is, in another space too; its next start builds the package', async () => {

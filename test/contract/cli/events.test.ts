@@ -1,11 +1,15 @@
 // `events`: what happened to one app.
 
 import { afterAll, afterEach, beforeEach, expect, it } from 'vitest';
-import { eventType } from '../../../src/lib/api/core.ts';
+import { configMapType, eventType } from '../../../src/lib/api/core.ts';
+import { compareApp, type AppObjects } from '../../../src/lib/api/app-events.ts';
+import { entriesFor, eventsName } from '../../../src/lib/api/event-log.ts';
 import { annotations, kinds, labels } from '../../../src/lib/api/group.ts';
 import { podType } from '../../../src/lib/api/pod-kind.ts';
 import { bundleForTests } from '../../support/cli.ts';
+import type { CFApp } from '../../../src/lib/api/types.generated.ts';
 import { ns, PushScene } from '../../support/push-scene.ts';
+import { asStored } from '../../support/stored.ts';
 
 const bundle = bundleForTests();
 let scene: PushScene;
@@ -51,8 +55,35 @@ it('are those of its objects, newest first, in the layout of cf', async () => {
   const rest = lines.slice(6, -1).map((text) => text.split(/ {2,}/).slice(1));
   expect(rest).toEqual([
     ['audit.app.package.create', 'bob', 'guid: package-1'],
-    ['audit.app.create', `guid: ${guid}`],
+    ['audit.app.create', 'alice', `guid: ${guid}`],
   ]);
+});
+
+/** Writes the record as the controller does. */
+async function record(before: Partial<AppObjects> = {}): Promise<void> {
+  const app = asStored<CFApp>(scene.app());
+  const { name: guid, namespace } = app.metadata;
+  const none = { processes: [], packages: [], builds: [], bindings: [], routes: [], tasks: [], pods: [] };
+  const { events, seen } = compareApp(undefined, { ...none, app, ...before }, Date.parse(app.metadata.creationTimestamp ?? ''));
+  const data = entriesFor(undefined, events, seen) as Record<string, string>;
+  await scene.cluster.add(configMapType, { metadata: { name: eventsName(guid), namespace }, data });
+}
+
+const typesShown = async (): Promise<string[]> => {
+  const { result } = JSON.parse((await scene.ok('events', 'shop', '--json')).stdout) as { result: { events: { type: string }[] } };
+  return result.events.map(({ type }) => type);
+};
+
+it('are those that the controller has recorded, also when Kubernetes has forgotten its Events, and what happened since', async () => {
+  await record();
+  await happened(scene.app().metadata.uid, 'Stopped', 10);
+  await happened(scene.app().metadata.uid, 'Claimed', 11);
+  expect(await typesShown()).toEqual(['kubernetes.Claimed', 'audit.app.create']);
+  await scene.cluster.memory.mergePatch(kinds.app, ns, scene.app().metadata.name ?? '', {
+    spec: { currentDropletRef: { name: 'build-1' } },
+  });
+  const { stdout } = await scene.ok('events', 'shop');
+  expect(stdout).toMatch(/^\S+ +audit\.app\.droplet\.mapped +alice +guid: build-1$/m);
 });
 
 it('of one second have the creation of the app last', async () => {

@@ -108,10 +108,10 @@ describe('a wrong command line', () => {
   });
 
   it.each([
-    [['push', 'app', '--max-in-flight', '2'], "kf does not support '--max-in-flight' of 'push' yet."],
+    [['push', 'app', '--task'], "kf does not support '--task' of 'push' yet."],
     [['push', 'app', '-l', '1M'], "kf does not support '-l' of 'push' yet."],
     [['run-task', 'app', '-l', '1M'], "kf does not support '-l' of 'run-task' yet."],
-    [['rs', 'app', '--max-in-flight', '2'], "kf does not support '--max-in-flight' of 'restart' yet."],
+    [['bs', 'app', 'db', '-c', '{}'], "kf does not support '-c' of 'bind-service' yet."],
     [['map-route', 'app', 'd', '--port', '80'], "kf does not support '--port' of 'map-route' yet."],
     [['scale', 'app', '-l', '1M'], "kf does not support '-l' of 'scale' yet."],
   ])('with a flag of cf that kf does not support names an alternative: %j', async (argv, message) => {
@@ -186,10 +186,10 @@ describe('a wrong command line', () => {
     expect(run.stderr).toContain('For now: kubectl exec');
   });
 
-  it('with a strategy that kf does not have yet starts no rollout', async () => {
-    const run = await user().run(['push', 'app', '--strategy', 'canary']);
-    expect(run).toMatchObject({ code: 1, stdout: 'FAILED\n' });
-    expect(run.stderr).toContain("kf does not support '--strategy canary' yet.");
+  it('with a strategy that does not exist starts no rollout', async () => {
+    const run = await user().run(['push', 'app', '--strategy', 'blue']);
+    expect(run.code).toBe(1);
+    expect(run.stderr).toContain('--strategy must be "rolling" or "canary" or "recreate"');
   });
 
   it('ends with the exit code of its class if these are enabled', async () => {

@@ -18,12 +18,12 @@ const file = (name: string, ...lines: string[]): void => writeFileSync(path.join
 
 describe('migrate check', () => {
   it('names the calls that fail, with their lines and what to write instead, and ends with 1', async () => {
-    file('deploy.sh', '#!/bin/sh', 'cf push shop \\', '  --strategy canary', 'cf bg-deploy shop.mtar', 'cf set-env shop A "b c"');
+    file('deploy.sh', '#!/bin/sh', 'cf push shop \\', '  --task', 'cf bg-deploy shop.mtar', 'cf set-env shop A "b c"');
     const run = await cli.run(['migrate', 'check', 'deploy.sh']);
     expect(run).toMatchObject({ code: 1, stderr: '' });
     expect(run.stdout.split('\n')).toEqual([
-      'deploy.sh:2   refused   cf push shop --strategy canary',
-      expect.stringMatching(/^ +--strategy canary: instead: \S/),
+      'deploy.sh:2   refused   cf push shop --task',
+      expect.stringMatching(/^ +--task: instead: \S/),
       'deploy.sh:4   refused   cf bg-deploy shop.mtar',
       expect.stringMatching(/^ +bg-deploy: instead: kf push -f manifest\.yml/),
       'deploy.sh:5   done      cf set-env shop A "b c"',
@@ -103,14 +103,7 @@ describe('migrate check', () => {
         '4 refused blue-green-deploy: instead: kf push APP (an update has no downtime)',
       ],
     ],
-    [
-      'concourse-task.yml',
-      [
-        '8 refused --sso-passcode: instead: kubectl config set-credentials USER --exec-command=COMMAND',
-        '9 refused --strategy canary: instead: --strategy rolling',
-        '10 refused continue-deployment: instead: a rollout of kf goes on by itself',
-      ],
-    ],
+    ['concourse-task.yml', ['8 refused --sso-passcode: instead: kubectl config set-credentials USER --exec-command=COMMAND']],
     [
       'mta-deploy.sh',
       [

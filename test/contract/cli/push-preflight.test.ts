@@ -78,6 +78,20 @@ describe('a push of a new app that cannot succeed writes nothing and says why:',
     expect(cluster.memory.writes).toEqual([]);
   });
 
+  it('a Dockerfile, by its flag or as all that the folder has', async () => {
+    const hint = 'TIP:\n   docker build -t IMAGE . && docker push IMAGE && kf push APP --docker-image IMAGE\n';
+    const named = await refused([...push, '--dockerfile', 'Dockerfile']);
+    expect(named).toMatch(/^'--dockerfile' of 'push' has no effect in kf: builds run without root /);
+    expect(named).toContain(hint);
+    mkdirSync(path.join(cli.home, 'docker'));
+    writeFileSync(path.join(cli.home, 'docker', 'Dockerfile'), 'FROM scratch\n');
+    const only = await refused(['push', 'new-app', '-p', 'docker']);
+    expect(only).toContain(
+      `In '${path.join(cli.home, 'docker')}' there is only a Dockerfile, which kf does not build: builds run without root `,
+    );
+    expect(only).toContain(hint);
+  });
+
   it('a stack that the builder does not have', async () => {
     expect(await refused([...push, '-s', 'unknown'])).toContain("Stack 'unknown' not found. The builder of this installation has: kf\n");
   });

@@ -140,6 +140,82 @@ describe('revision', () => {
   });
 });
 
+describe('releases and diff', () => {
+  const digest = (letter: string): string => `registry.example.com/space-guid/app@sha256:${letter.repeat(64)}`;
+
+  /** Adds facts to the record of a revision, as the controller does. */
+  async function told(version: number, facts: Partial<RevisionRecord>): Promise<void> {
+    const map = `${nameOf(scene.app())}-revisions`;
+    const text = scene.cluster.memory.peek(configMapType, ns, map)?.data?.[String(version)] ?? '{}';
+    const data = { [String(version)]: JSON.stringify({ ...(JSON.parse(text) as object), ...facts }) };
+    await scene.cluster.memory.mergePatch(configMapType, ns, map, { data });
+  }
+
+  async function twoReleases(): Promise<void> {
+    await twoRevisions();
+    const hash = (letter: string): string => `sha256:${letter.repeat(64)}`;
+    await told(1, { image: digest('a'), contentHash: hash('1'), commit: 'c'.repeat(40) });
+    await told(2, { image: digest('b'), contentHash: hash('2'), commit: `${'d'.repeat(40)}-dirty`, ciRun: 'https://ci.example.com/7' });
+  }
+
+  it('list who pushed what from where', async () => {
+    await twoReleases();
+    const listed = await run('releases', 'shop');
+    expect(listed).toMatchObject({ code: 0, stderr: '' });
+    expect(listed.stdout).toBe(
+      `Getting releases of app shop ${place}\n\n` +
+        'revision      created at             by      commit            droplet               description             CI run\n' +
+        '2(deployed)   2026-08-07T10:16:20Z   alice   ddddddddd-dirty   sha256:bbbbbbbbbbbb   New droplet deployed.   https://ci.example.com/7\n' +
+        '1             2026-08-07T10:16:20Z   alice   ccccccccc         sha256:aaaaaaaaaaaa   Initial revision.       \n',
+    );
+    const { result } = JSON.parse((await run('releases', 'shop', '--json')).stdout) as { result: object[] };
+    expect(result[0]).toMatchObject({ commit: `${'d'.repeat(40)}-dirty`, ciRun: 'https://ci.example.com/7', image: digest('b') });
+  });
+
+  it('compare two revisions without a secret value', async () => {
+    await twoReleases();
+    const compared = await run('diff', 'shop');
+    expect(compared).toMatchObject({ code: 0, stderr: '' });
+    expect(compared.stdout).toBe(
+      `Comparing revisions of app shop ${place}\n\n` +
+        'Revision 1 -> 2 of app shop\n\n' +
+        'what       name     change    values\n' +
+        'droplet             changed   sha256:aaaaaaaaaaaa -> sha256:bbbbbbbbbbbb\n' +
+        'source              changed   sha256:111111111111 -> sha256:222222222222\n' +
+        'commit              changed   ccccccccc -> ddddddddd-dirty\n' +
+        'variable   COLOUR   removed   \n' +
+        'variable   SIZE     added     \n' +
+        'command    web      removed   \n' +
+        'sidecars   web      removed   \n',
+    );
+    const { result } = JSON.parse((await run('diff', 'shop', '2', '1', '--json')).stdout) as { result: { changes: object[] } };
+    expect(result).toMatchObject({ from: 2, to: 1, complete: true });
+    expect(result.changes).toContainEqual({ what: 'command', name: 'web', change: 'added' });
+    expect(JSON.stringify(result)).not.toMatch(/red|serve first|proxy --port/);
+    expect((await run('diff', 'shop', '2', '2')).stdout).toMatch(/\n\nNo differences\.\n$/);
+  });
+
+  it('say what is missing or wrong', async () => {
+    await scene.ok('create-app', 'shop');
+    expect((await run('releases', 'shop')).stdout).toMatch(/\n\nNo revisions found\n$/);
+    expect(await run('diff', 'shop')).toMatchObject({ code: 1, stderr: expect.stringContaining('No revisions for app shop') });
+    await scene.ok(...push);
+    await recorded(1, nameOf(scene.builds()[0]), {});
+    expect(await run('diff', 'shop')).toMatchObject({ code: 1, stderr: expect.stringContaining("App 'shop' has one revision only.") });
+    expect(await run('diff', 'shop', '1', '9')).toMatchObject({ code: 1, stderr: expect.stringContaining("Revision '9' not found") });
+    expect(await run('diff', 'shop', 'x')).toMatchObject({ code: 1, stderr: expect.stringContaining('Incorrect Usage') });
+  });
+
+  it('compare what they may read', async () => {
+    await twoReleases();
+    scene.cluster.server.on(`GET /api/v1/namespaces/${ns}/secrets/.*-revisions`, (call) => call.fail(403, 'Forbidden', 'no'));
+    const compared = await run('diff', 'shop');
+    expect(compared).toMatchObject({ code: 0, stderr: expect.stringContaining('The variables of the revision are not shown') });
+    expect(compared.stdout).toMatch(/^commit /m);
+    expect(compared.stdout).not.toMatch(/^variable /m);
+  });
+});
+
 describe('rollback', () => {
   it('restores droplet, variables and commands, and nothing else, with one change of the app', async () => {
     const [first] = await twoRevisions();
@@ -180,14 +256,13 @@ describe('rollback', () => {
     expect(scene.app().metadata.resourceVersion).toBe(before.metadata.resourceVersion);
   });
 
-  it('is refused for the deployed content, an unknown version, no version, and canary', async () => {
+  it('is refused for the deployed content, an unknown version, and no version', async () => {
     await twoRevisions();
     const texts: [string[], string][] = [
       [['--version', '2'], 'Unable to rollback. The code and configuration you are rolling back to is the same as the deployed revision.'],
       [['--version', '7'], "Revision '7' not found"],
       [[], "the required flag `--version' was not specified"],
       [['--version', 'x'], 'Incorrect Usage'],
-      [['--version', '1', '--strategy', 'canary'], '--strategy rolling'],
     ];
     for (const [flags, text] of texts) {
       const refused = await run('rollback', 'shop', '-f', ...flags);
@@ -202,8 +277,23 @@ describe('rollback', () => {
     const failed = await run('rollback', 'shop', '--version', '1', '-f');
     expect(failed).toMatchObject({ code: 1, stderr: expect.stringContaining('Start unsuccessful: It ends with exit code 3.') });
     scene.failure = undefined;
-    const again = await run('rollback', 'shop', '--version', '1', '-f', '--no-wait', '--strategy', 'rolling', '--json');
+    const again = await run(
+      'rollback',
+      'shop',
+      '--version',
+      '1',
+      '-f',
+      '--no-wait',
+      '--strategy',
+      'rolling',
+      '--max-in-flight',
+      '2',
+      '--json',
+    );
     expect(JSON.parse(again.stdout)).toMatchObject({ status: 0, result: { version: 1, rolledBack: true } });
+    expect(scene.app().spec.rollout).toMatchObject({ strategy: 'rolling', maxInFlight: 2 });
+    const steps = ['--strategy', 'canary', '--instance-steps', '10,50'];
+    expect((await scene.ok('rollback', 'shop', '--version', '1', '-f', ...steps)).stdout).toMatch(/canary-steps: +1\/2\n/);
   });
 
   it('that ended between its writes is finished by the same command', async () => {

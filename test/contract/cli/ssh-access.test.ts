@@ -111,10 +111,15 @@ describe('bad input', () => {
     expect([code, stderr]).toEqual([1, expect.stringContaining(message)]);
   });
 
-  it('without the right says which one lacks', async () => {
+  it('without the right says who may do it', async () => {
     const text = 'cfspaces.korifi.cloudfoundry.org "x" is forbidden: Only a manager of x, or an admin, may change its labels';
     cluster.server.on('PATCH .*/cfspaces/.*', (call) => call.fail(403, 'Forbidden', text));
     const { code, stderr } = await run('disallow-space-ssh', 'example-space');
-    expect([code, stderr]).toEqual([1, expect.stringContaining('Only a manager of x, or an admin, may change its labels')]);
+    const hint = 'A manager of the space or of its org, or an administrator of the cluster, can do it.';
+    expect([code, stderr]).toEqual([1, `You may not change space 'example-space'.\n\nTIP:\n   ${hint}\n`]);
+    cluster.server.on('PATCH .*/cfspaces/.*', (call) =>
+      call.fail(403, 'Forbidden', 'cfspaces "x" is forbidden: User "alice" cannot patch'),
+    );
+    expect((await run('disallow-space-ssh', 'example-space')).stderr).toContain('cannot patch');
   });
 });

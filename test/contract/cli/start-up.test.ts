@@ -155,6 +155,6 @@ describe('the bundle', () => {
       Object.entries(meta.outputs).find(([file]) => file.endsWith(name))?.[1].bytes ?? Number.POSITIVE_INFINITY;
     expect(bytes('dist/main.js')).toBeLessThan(12 * 1024);
     const total = Object.values(meta.outputs).reduce((sum, output) => sum + output.bytes, 0);
-    expect(total).toBeLessThan(2.5 * 1024 * 1024);
+    expect(total).toBeLessThan(2 * 1024 * 1024);
   });
 });

@@ -222,3 +222,42 @@ test('a route whose domain is deleted gets no requests, so that its host can be 
   expect(await make('a', 'bank', { ...spec('bank'), domainRef: { name: 'e', namespace: 'cf' } })).toBe('Claimed');
   expect(cluster.all(serviceType)).toEqual([]);
 });
+
+describe('a domain whose requests with http are redirected', () => {
+  const redirect = () => cluster.peek(httpRouteType, 'cf', 'http-redirect-d')?.spec;
+  const sections = () => cluster.peek(httpRouteType, 'b', 'bank')?.spec?.parentRefs?.map(({ sectionName }) => sectionName);
+  const set = (httpRedirect: boolean) => cluster.mergePatch(kinds.domain, 'cf', 'd', { spec: { httpRedirect } });
+  const setHttps = (https: object | undefined) => {
+    const settings = { ...info, gateway: { ...info.gateway, ...(https === undefined ? {} : { https }) } };
+    return cluster.mergePatch(configMapType, 'cf', 'kf-info', { data: { 'info.json': JSON.stringify(settings) } });
+  };
+
+  test('has a route that redirects all its hosts, and its other routes only answer https', async () => {
+    await setHttps({ port: 8443, secrets: [{ domain: 'apps.example', namespace: 'x', name: 'y' }] });
+    await make('b', 'bank', spec('bank'));
+    await until(() => expect(sections()).toEqual([undefined]));
+    await set(true);
+    await until(() => expect(sections()).toEqual(['https-apps', 'https-apps.example']));
+    expect(redirect()).toMatchObject({
+      parentRefs: [{ kind: 'Gateway', sectionName: 'http-apps' }],
+      hostnames: ['*.apps.example', 'apps.example'],
+      rules: [{ filters: [{ requestRedirect: { scheme: 'https', port: 8443, statusCode: 301 } }] }],
+    });
+    await setHttps({ port: 443, secrets: [] });
+    await until(() => expect(redirect()?.rules?.[0]?.filters?.[0]?.requestRedirect?.port).toBe(443));
+    await until(() => expect(sections()).toEqual(['https-apps']));
+    await set(false);
+    await until(() => expect([redirect(), sections()]).toEqual([undefined, [undefined]]));
+  });
+
+  test('answers http while the gateway has no https, or redirects all requests itself', async () => {
+    await make('b', 'bank', spec('bank'));
+    await set(true);
+    await setHttps({ port: 443, secrets: [] });
+    await until(() => expect(redirect()).toBeDefined());
+    await setHttps({ port: 443, redirect: true, secrets: [] });
+    await until(() => expect([redirect(), sections()]).toEqual([undefined, [undefined]]));
+    await setHttps(undefined);
+    await until(() => expect([redirect(), sections()]).toEqual([undefined, [undefined]]));
+  });
+});

@@ -5,7 +5,7 @@ import { eventType, secretType, statefulSetType, type Secret } from '../../../sr
 import { podType } from '../../../src/lib/api/pod-kind.ts';
 import { httpRouteType } from '../../../src/lib/api/gateway.ts';
 import { annotations, kinds } from '../../../src/lib/api/group.ts';
-import type { AppWorkload } from '../../../src/lib/api/types.generated.ts';
+import type { AppWorkload, CFBuild } from '../../../src/lib/api/types.generated.ts';
 import { appGuid, ns, startRunScene, type RunScene } from './run-scene.ts';
 
 let scene: RunScene;
@@ -128,6 +128,22 @@ test('an app whose build is deleted keeps its route, and a restart says that the
   expect(rules()).toEqual(before);
   expect(scene.cluster.all(podType)).toHaveLength(1);
   await serving(await scene.deploy('good:2'));
+});
+
+test('an app does not start with a droplet of another app, whose builds are deleted without it', async () => {
+  await serving(await scene.deploy('good:1'));
+  await scene.cluster.create(kinds.build, {
+    metadata: { name: 'foreign', namespace: ns },
+    spec: { appRef: { name: 'another' }, packageRef: { name: 'p' }, lifecycle: { type: 'docker', data: { stack: '' } } },
+  } as CFBuild);
+  const status = { state: 'STAGED', droplet: { registry: { image: 'good:2' }, ports: [8080] } };
+  await scene.cluster.mergePatch(kinds.build, ns, 'foreign', { status }, { subresource: 'status' });
+  const marks = { [annotations.deployId]: 'restart', [annotations.appRev]: '1' };
+  await scene.patchApp({ metadata: { annotations: marks }, spec: { currentDropletRef: { name: 'foreign' } } });
+  const message = "The build 'foreign' belongs to another app; 'kf droplets' shows those of this one.";
+  await scene.until(() => expect(deployment()).toMatchObject({ id: 'restart', phase: 'Pending', message }));
+  expect(scene.cluster.all(kinds.appWorkload).map(({ spec }) => spec.image)).toEqual(['good:1']);
+  await serving(await scene.deploy('good:3'));
 });
 
 test('a refused second binding of one name does not prevent a restart', async () => {

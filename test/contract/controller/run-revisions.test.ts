@@ -55,6 +55,40 @@ test('a start makes one when droplet, variables or commands are new, and only th
   expect(settingsIn(secret(), 2)).toEqual({ env: { COLOUR: encoded('blue') }, commands: { web: '' }, sidecars: {} });
 });
 
+test('a Secret that a developer made immutable does not keep new revisions from being recorded', async () => {
+  scene = await startRunScene();
+  await serving(await scene.deploy('good:1'));
+  await scene.cluster.mergePatch(secretType, ns, `${appGuid}-revisions`, { immutable: true });
+  await setEnv('blue');
+  await restart();
+  expect(descriptions()).toEqual(['New environment variables deployed.', 'Initial revision.']);
+  expect(kept()).toEqual([1, 2]);
+  expect(secret()).not.toHaveProperty('immutable');
+});
+
+test('a revision knows where its source comes from, also when the package is gone', async () => {
+  scene = await startRunScene();
+  const commit = 'a'.repeat(40);
+  await scene.cluster.create(kinds.package, {
+    metadata: {
+      name: 'p',
+      namespace: ns,
+      annotations: { [annotations.commit]: commit, [annotations.contentHash]: 'sha256:1', [annotations.ciRun]: 'x'.repeat(513) },
+    },
+    spec: { type: 'docker', appRef: { name: appGuid } },
+  });
+  await serving(await scene.deploy('good:1'));
+  expect(records()[0]).toMatchObject({ image: 'good:1', commit, contentHash: 'sha256:1' });
+  expect(records()[0]).not.toHaveProperty('ciRun');
+  await scene.cluster.delete(kinds.package, ns, 'p');
+  await setEnv('blue');
+  await restart();
+  expect(records()[0]).toMatchObject({ version: 2, image: 'good:1', commit, contentHash: 'sha256:1' });
+  await serving(await scene.deploy('good:2'));
+  expect(records()[0]).toMatchObject({ version: 3, image: 'good:2' });
+  expect(records()[0]).not.toHaveProperty('commit');
+});
+
 test('the description names the revision of a rollback, once', async () => {
   scene = await startRunScene();
   await serving(await scene.deploy('good:1'));

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { vi } from 'vitest';
 import { appReconciler } from '../../../src/controller/apps/app.ts';
+import { appEventsReconciler } from '../../../src/controller/apps/event-log.ts';
 import { appWorkloadReconciler } from '../../../src/controller/rollout/workload.ts';
 import { domainReconciler } from '../../../src/controller/routes/domain.ts';
 import { frozenSecretsReconciler } from '../../../src/controller/rollout/frozen-secrets.ts';
@@ -17,7 +18,7 @@ import { configMapType, secretType, serviceType, statefulSetType, type StatefulS
 import { podType, type Pod } from '../../../src/lib/api/pod-kind.ts';
 import { httpRouteType, revisionHeader, revisionOf, type HttpRoute } from '../../../src/lib/api/gateway.ts';
 import { annotations, kinds, labels } from '../../../src/lib/api/group.ts';
-import type { CFApp, CFBuild, CFProcess } from '../../../src/lib/api/types.generated.ts';
+import type { AppRollout, CFApp, CFBuild, CFProcess } from '../../../src/lib/api/types.generated.ts';
 import { defined } from '../../../src/lib/defined.ts';
 import { MemoryCluster } from '../../support/memory-cluster.ts';
 import { patienceMs } from '../../support/until.ts';
@@ -205,6 +206,8 @@ export interface DeployOptions {
   annotations?: Record<string, string>;
   /** Those that the droplet names. */
   processTypes?: readonly string[];
+  /** How the instances are replaced. */
+  rollout?: Omit<AppRollout, 'id'>;
 }
 
 interface Controller {
@@ -212,12 +215,15 @@ interface Controller {
   metrics: () => Promise<string>;
 }
 
-function manager(cluster: MemoryCluster, identity: string): Controller {
+function manager(cluster: MemoryCluster, identity: string, eventPauseMs: number | undefined): Controller {
   const aborter = new AbortController();
   const made = new Manager({
     cluster,
     sources: sources('cf'),
-    reconcilers: [appReconciler, processReconciler(), appWorkloadReconciler, frozenSecretsReconciler(), routeReconciler, domainReconciler],
+    reconcilers: [
+      ...[appReconciler, processReconciler(), appWorkloadReconciler, frozenSecretsReconciler(), routeReconciler, domainReconciler],
+      ...(eventPauseMs === undefined ? [] : [appEventsReconciler(eventPauseMs)]),
+    ],
     leader: { ns: 'kf-system', name: 'kf-controller', identity, followMs: 20 },
     rootNamespace: 'cf',
     log: createLogger('error', (line) => process.stderr.write(line)),
@@ -260,16 +266,18 @@ export interface SceneOptions {
   routed?: boolean;
   /** The controller cannot reach the gateway, but it can reach instances: all of them listen at the gateway's own port on loopback. */
   unreachableGateway?: boolean;
+  /** The controller records what happens to apps, with this pause between two writes. */
+  eventPauseMs?: number;
 }
 
-export async function startRunScene({ routed = true, unreachableGateway = false }: SceneOptions = {}): Promise<RunScene> {
+export async function startRunScene({ routed = true, unreachableGateway = false, eventPauseMs }: SceneOptions = {}): Promise<RunScene> {
   const cluster = new MemoryCluster();
   const gateway = await startGateway(cluster);
   // Port 9 is the discard port; nothing listens there.
   await createObjects(cluster, unreachableGateway ? 'http://127.0.0.1:9' : gateway.address, routed);
   const node = new Node(cluster, unreachableGateway ? '127.0.0.1' : '192.0.2.1');
   const ports = [unreachableGateway ? Number(new URL(gateway.address).port) : 8080];
-  let controller = manager(cluster, 'one');
+  let controller = manager(cluster, 'one', eventPauseMs);
   let count = 0;
   const patchApp = async (patch: Record<string, unknown>): Promise<void> => void (await cluster.mergePatch(kinds.app, ns, appGuid, patch));
   const stopController = (): Promise<void> => controller.stop();
@@ -303,12 +311,16 @@ export async function startRunScene({ routed = true, unreachableGateway = false 
         ...(more.rev === undefined ? {} : { [annotations.appRev]: more.rev }),
         ...more.annotations,
       };
-      await patchApp({ metadata: { annotations: marks }, spec: { desiredState: 'STARTED', currentDropletRef: { name: build } } });
+      const rollout = more.rollout === undefined ? {} : { rollout: { id: deployId, step: null, canceled: null, ...more.rollout } };
+      await patchApp({
+        metadata: { annotations: marks },
+        spec: { desiredState: 'STARTED', currentDropletRef: { name: build }, ...rollout },
+      });
       return deployId;
     },
     restartController: async () => {
       await stopController();
-      controller = manager(cluster, 'two');
+      controller = manager(cluster, 'two', eventPauseMs);
     },
     stopController,
     stop: async () => {

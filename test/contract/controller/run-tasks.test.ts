@@ -24,22 +24,28 @@ beforeEach(async () => {
   cluster = new MemoryCluster();
   await cluster.create(configMapType, { metadata: { name: 'kf-info', namespace: 'cf' }, data: { 'info.json': JSON.stringify(info) } });
   await cluster.create(secretType, { metadata: { name: 'env', namespace: ns }, data: { COLOUR: Buffer.from('red').toString('base64') } });
+  startController();
+});
+afterEach(async () => {
+  await stop();
+  cluster.close();
+});
+
+function startController(identity = 'one'): void {
   const aborter = new AbortController();
   const running = new Manager({
     cluster,
     sources: sources('cf'),
     reconcilers: [taskReconciler, taskWorkloadReconciler],
-    leader: { ns: 'kf-system', name: 'kf-controller', identity: 'one', followMs: 20 },
+    leader: { ns: 'kf-system', name: 'kf-controller', identity, followMs: 20 },
     rootNamespace: 'cf',
     log: createLogger('error', () => undefined),
   }).run(aborter.signal);
   stop = async () => {
     aborter.abort();
     await running;
-    cluster.close();
   };
-});
-afterEach(() => stop());
+}
 
 const until = (check: () => void): Promise<void> => vi.waitFor(check, { timeout: patienceMs, interval: 5 });
 
@@ -188,6 +194,62 @@ describe('a task that begins', () => {
     expect(jobsMade()).toEqual([]);
     await cluster.mergePatch(kinds.app, ns, 'app', { spec: { currentDropletRef: { name: 'build-1' } } });
     await until(() => expect(condition('early', 'Started')?.status).toBe('True'));
+  });
+});
+
+describe('the start of a task', () => {
+  /** The verb and the kind of each write, with what was said. */
+  const order = (): string[] =>
+    cluster.writes.flatMap(({ verb, kind, body }) => {
+      const text = JSON.stringify(body ?? {});
+      if (kind === 'Event') return [];
+      if (kind === 'Job') return verb === 'create' ? ['Job waits'] : text.includes('"suspend":false') ? ['Job runs'] : [];
+      const isStarted = text.includes('"type":"Started","status":"True"') || text.includes('JobStarted');
+      return isStarted ? [`${kind} started`] : [];
+    });
+
+  test('is recorded at the workload and at the task before the command can run', async () => {
+    await makeApp();
+    await makeTask('task-1');
+    await until(() => expect(job('task-1')?.spec?.suspend).toBe(false));
+    expect([...new Set(order())]).toEqual(['Job waits', 'TaskWorkload started', 'CFTask started', 'Job runs']);
+    expect(job('task-1')?.spec).toMatchObject({ backoffLimit: 0 });
+  });
+
+  const released = (name: string): number =>
+    cluster.writes.filter((write) => write.kind === 'Job' && write.name === name && JSON.stringify(write.body).includes('"suspend":false'))
+      .length;
+
+  /** All writes for the task fail from that one on, the creation of the task itself not counted. */
+  function failWritesFrom(first: number, task: string): void {
+    let count = 0;
+    cluster.intercept = (verb, type, name) => {
+      if (name !== task || ['get', 'list', 'watch'].includes(verb) || (verb === 'create' && type.plural === kinds.task.plural)) return;
+      count += 1;
+      if (count > first) throw new Error('killed');
+    };
+  }
+
+  const cases = [
+    ...([2, 3, 4, 5, 6] as const).map((writes) => ['Job', writes] as const),
+    ...([2, 3, 4, 5, 6] as const).map((writes) => ['TaskWorkload', writes] as const),
+  ];
+  test.each(cases)('happens once when the %s is deleted and the controller is killed after %i writes', async (kind, writes) => {
+    // prettier-ignore
+    await makeApp();
+    failWritesFrom(writes, 'task-1');
+    await makeTask('task-1');
+    await settled(cluster);
+    await stop();
+    const before = released('task-1');
+    cluster.intercept = () => undefined;
+    const type = kind === 'Job' ? jobType : kinds.taskWorkload;
+    if (cluster.peek(type as typeof jobType, ns, 'task-1') !== undefined) await cluster.delete(type, ns, 'task-1');
+    startController('two');
+    await until(() => expect([released('task-1') === 1, condition('task-1', 'Failed')?.status === 'True']).toContain(true));
+    await settled(cluster);
+    expect(released('task-1')).toBeLessThanOrEqual(1);
+    if (before === 1) expect(condition('task-1', 'Failed')).toMatchObject({ status: 'True' });
   });
 });
 

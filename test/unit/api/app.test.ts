@@ -19,14 +19,14 @@ test('processes are listed with web first, then by type, and without those of ot
   expect(types).toEqual(['web', 'clock', 'worker']);
 });
 
-test('addresses are listed from the oldest route on, without routes that have no address yet', () => {
+test('addresses are listed in alphabetical order, without routes that have no address yet', () => {
   const routes = [
     route('new', '2026-02-01T00:00:00Z'),
     route(undefined, '2026-01-15T00:00:00Z'),
     route('old', '2026-01-01T00:00:00Z'),
     route('x', '2025-01-01T00:00:00Z', 'b'),
   ];
-  expect(addressesOf(app, routes)).toEqual(['old', 'new']);
+  expect(addressesOf(app, routes)).toEqual(['new', 'old']);
 });
 
 test('an instance that should exist and is not reported is down', () => {

@@ -11,6 +11,8 @@ afterEach(() => rmSync(workspace.root, { recursive: true, force: true }));
 describe('an app that no buildpack matches', () => {
   test.each([
     ['nodejs', 'kf/nodejs: looked for package.json'],
+    ['go', 'kf/go: looked for go.mod'],
+    ['python', 'kf/python: looked for requirements.txt'],
     ['procfile', 'kf/procfile: looked for Procfile'],
     ['staticfile', 'kf/staticfile: looked for Staticfile or index.html'],
     ['binary', 'kf/binary: looked for Procfile or an executable file'],
@@ -24,6 +26,11 @@ describe('an app that no buildpack matches', () => {
 
 test.each([
   ['nodejs', 'package.json'],
+  ['go', 'go.mod'],
+  ['python', 'requirements.txt'],
+  ['python', 'setup.py'],
+  ['python', 'pyproject.toml'],
+  ['python', 'Pipfile'],
   ['procfile', 'Procfile'],
   ['staticfile', 'Staticfile'],
   ['staticfile', 'index.html'],
@@ -31,6 +38,12 @@ test.each([
 ])('%s accepts an app with %s', async (buildpack, file) => {
   workspace.write(file, '');
   expect(await workspace.detect(buildpack)).toEqual({ code: 0, output: '' });
+});
+
+test('python does not accept a site whose tools are in requirements.txt', async () => {
+  workspace.write('requirements.txt', 'mkdocs\n');
+  workspace.write('Staticfile', 'root: site\n');
+  expect((await workspace.detect('python')).code).toBe(100);
 });
 
 test('staticfile finds index.html in the folder that the build environment names', async () => {

@@ -16,15 +16,29 @@ const hash = 'aaaaaaaaaa';
 const proven: Proof = { state: 'proven', through: 'gateway' };
 const awaited: Proof = { state: 'awaited', message: '' };
 
-const crashed: Problem = { reason: 'Crashed', message: 'It ended with exit code 1.', final: true, container: 'application', exitCode: 1 };
+const crashed: Problem = {
+  reason: 'Crashed',
+  cause: 'exit-code',
+  message: 'It ended with exit code 1.',
+  final: true,
+  container: 'application',
+  exitCode: 1,
+};
 const unhealthy: Problem = {
   reason: 'HealthCheckFailed',
+  cause: 'start-timeout',
   message: 'It did not answer on port 8080 within 60 s.',
   final: true,
   byTime: true,
 };
-const unschedulable: Problem = { reason: 'Unschedulable', message: 'No node can run the instance.', final: true, byTime: true };
-const quota: Problem = { reason: 'QuotaExceeded', message: 'The quota of the space is used up.', final: true };
+const unschedulable: Problem = {
+  reason: 'Unschedulable',
+  cause: 'no-room',
+  message: 'No node can run the instance.',
+  final: true,
+  byTime: true,
+};
+const quota: Problem = { reason: 'QuotaExceeded', cause: 'quota', message: 'The quota of the space is used up.', final: true };
 
 const workload = asStored({
   metadata: { name: `p-${hash}`, namespace: 'ns', uid: 'w-uid' },
@@ -102,8 +116,8 @@ describe('a refused proof', () => {
   test.each(['NotServing', 'RouteNotAccepted'] as const)('fails the version with its reason %s and an Event of the app', async (reason) => {
     const { view, events } = viewOf({ instances: [instance({ ready: true })] });
     const message = 'Requests to a.example.com/ are answered with 502.';
-    const said = await new Assessor().assess(view, { state: 'refused', reason, message });
-    expect(said).toEqual({ failed: true, cause: { problem: { reason, message, final: true } } });
+    const said = await new Assessor().assess(view, { state: 'refused', reason, cause: 'not-serving', message });
+    expect(said).toEqual({ failed: true, cause: { problem: { reason, cause: 'not-serving', message, final: true } } });
     expect(events).toEqual([{ reason, message: `web: ${message}` }]);
   });
 });
@@ -118,14 +132,20 @@ describe('an instance that does not work', () => {
   });
 
   test('does not fail the version if the cause may pass, and is checked again when that can have changed', async () => {
-    const pulling: Problem = { reason: 'ImagePull', message: 'The registry does not answer.', final: false, lookAgainMs: 300 };
+    const pulling: Problem = {
+      reason: 'ImagePull',
+      cause: 'registry-unreachable',
+      message: 'The registry does not answer.',
+      final: false,
+      lookAgainMs: 300,
+    };
     const { view, soonest, events } = viewOf({ instances: [instance({ problem: pulling })] });
     expect(await new Assessor().assess(view, awaited)).toEqual({ failed: false, awaited: pulling });
     expect([soonest(), events]).toEqual([300, []]);
   });
 
   test('is the cause before others if its problem is final, whatever the order of the instances', async () => {
-    const passing: Problem = { reason: 'ImagePull', message: 'The registry does not answer.', final: false };
+    const passing: Problem = { reason: 'ImagePull', cause: 'registry-unreachable', message: 'The registry does not answer.', final: false };
     const instances = [instance({ problem: passing }), instance({ index: 1, problem: crashed })];
     expect((await assess({ instances, desired: 2 })).cause?.problem.reason).toBe('Crashed');
   });

@@ -108,13 +108,22 @@ describe('a version on its way', () => {
 });
 
 describe('the phase Failed', () => {
-  const problem = { reason: 'Crashed', message: 'It ended with exit code 3.', final: true, container: 'application', exitCode: 3 } as const;
+  const problem = {
+    reason: 'Crashed',
+    cause: 'exit-code',
+    message: 'It ended with exit code 3.',
+    final: true,
+    container: 'application',
+    exitCode: 3,
+  } as const;
   const failed = { failed: true, ready: 0, proven: false, instances: [instance({ ready: false, state: 'CRASHED', restarts: 2 })] };
 
   test.each(['NotServing', 'RouteNotAccepted'] as const)('has the reason %s and its message', (reason) => {
-    const cause = { problem: { reason, message: 'Requests to a.example.com/ are answered with 502.', final: true } };
+    const cause = {
+      problem: { reason, cause: 'not-serving' as const, message: 'Requests to a.example.com/ are answered with 502.', final: true },
+    };
     expect(statusOf({ ...failed, cause })).toEqual({
-      id: 'deploy', phase: 'Failed', reason, message: 'Requests to a.example.com/ are answered with 502.', process: 'web',
+      id: 'deploy', phase: 'Failed', reason, cause: 'not-serving', message: 'Requests to a.example.com/ are answered with 502.', process: 'web',
       since: '2026-01-01T00:01:00Z', generations,
     }); // prettier-ignore
   });

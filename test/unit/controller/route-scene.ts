@@ -64,7 +64,7 @@ export function closeGateways(): void {
  * answer; without a form the answer is of another server.
  */
 export async function gateway(
-  answer: (generation: string, count: number) => { status: number; marked?: boolean },
+  answer: (generation: string, count: number, host: string) => { status: number; marked?: boolean },
   revision: (count: number) => string | undefined,
 ) {
   const asked: string[] = [];
@@ -80,7 +80,7 @@ export async function gateway(
       return;
     }
     asked.push(`${request.headers.host ?? ''}${request.url ?? ''} ${generation}`);
-    const { status, marked = true } = answer(generation, asked.length);
+    const { status, marked = true } = answer(generation, asked.length, request.headers.host ?? '');
     response.writeHead(status, { ...(marked ? { 'kf-generation': generation } : {}), 'content-length': 0 }).end();
   });
   servers.push(own);

@@ -12,18 +12,19 @@ import { conditionsWith, longestMessage, readyStatement, writeStatus } from '../
 import { findCondition } from '../../../src/lib/api/conditions.ts';
 import { kinds } from '../../../src/lib/api/group.ts';
 import type { CFDomain, CFProcess, DeploymentStatus } from '../../../src/lib/api/types.generated.ts';
+import { causeOfReason } from '../../../src/lib/api/causes.ts';
 import { MemoryCluster } from '../../support/memory-cluster.ts';
 import type { Stored } from '../../../src/lib/api/object.ts';
 import { asStored } from '../../support/stored.ts';
 
 const running = { state: 'RUNNING' as const, ready: true };
-const quota = { reason: 'QuotaExceeded' as const, message: 'The quota of the space is used up.', final: true };
+const quota = { reason: 'QuotaExceeded' as const, cause: 'quota' as const, message: 'The quota of the space is used up.', final: true };
 
 test('missing instances are reported with the cause', () => {
   expect(withAbsent({ '1': running }, 3, quota)).toEqual({
-    '0': { state: 'DOWN', ready: false, reason: 'QuotaExceeded', details: 'The quota of the space is used up.' },
+    '0': { state: 'DOWN', ready: false, reason: 'QuotaExceeded', cause: 'quota', details: 'The quota of the space is used up.' },
     '1': running,
-    '2': { state: 'DOWN', ready: false, reason: 'QuotaExceeded', details: 'The quota of the space is used up.' },
+    '2': { state: 'DOWN', ready: false, reason: 'QuotaExceeded', cause: 'quota', details: 'The quota of the space is used up.' },
   });
 });
 
@@ -51,7 +52,7 @@ test('a change that cannot begin waits for a while, then has failed, and stays s
   expect(first).toMatchObject({ phase: 'Pending', since: '2026-01-01T00:00:00Z', ...why });
   expect(at(15, first)).toEqual(first);
   const failed = at(16, first);
-  expect(failed).toEqual({ ...first, phase: 'Failed' });
+  expect(failed).toEqual({ ...first, phase: 'Failed', cause: causeOfReason(why.reason) });
   expect(at(17, failed)).toEqual(failed);
   // The wait starts again for another cause or another change; the status of the generations stays.
   const generations = [{ process: 'web', hash: 'a', state: 'Current' as const, instances: 1, ready: 1 }];

@@ -1,11 +1,14 @@
 // When a generation counts as reached by a request, with a server that answers as gateways do.
 
+import { createServer } from 'node:http2';
+import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { Instance } from '../../../src/controller/instances/instances.ts';
 import { acceptance, Proofs, type Candidate, type Proof } from '../../../src/controller/rollout/traffic-probe.ts';
-import { revisionOf, type HttpRoute } from '../../../src/lib/api/gateway.ts';
+import { httpRouteType, revisionOf, type HttpRoute } from '../../../src/lib/api/gateway.ts';
+import { kinds } from '../../../src/lib/api/group.ts';
 import type { CFProcess } from '../../../src/lib/api/types.generated.ts';
-import { closeGateways, contextOf, gateway, generations, httpRoute, processOf, type Scene } from './route-scene.ts';
+import { closeGateways, contextOf, gateway, generations, httpRoute, processOf, route, type Scene } from './route-scene.ts';
 import type { Stored } from '../../../src/lib/api/object.ts';
 
 afterEach(closeGateways);
@@ -68,6 +71,7 @@ describe('NotServing', () => {
     expect(proof).toEqual({
       state: 'refused',
       reason: 'NotServing',
+      cause: 'not-serving',
       message: `Requests to a.example.com/Path/ are answered with ${status}.`,
     });
     expect(afterMs).toBeGreaterThan(15_000);
@@ -126,6 +130,7 @@ describe('RouteNotAccepted', () => {
       expect(proof).toEqual({
         state: 'refused',
         reason: 'RouteNotAccepted',
+        cause: 'route-not-programmed',
         message: 'The gateway did not take the route a.example.com/Path: NoMatch: no listener takes it',
       });
       expect(afterMs).toBe(16_000);
@@ -137,6 +142,7 @@ describe('RouteNotAccepted', () => {
     expect(proof).toMatchObject({
       state: 'refused',
       reason: 'RouteNotAccepted',
+      cause: 'gateway-down',
       message: expect.stringMatching(/: no gateway controller looked at it$/) as string,
     });
   });
@@ -189,6 +195,45 @@ describe('if the gateway cannot be asked from inside the cluster', () => {
     const closed = await proofOf(contextOf(undefined, httpRoute()), processOf('one'), [instanceAt(address)], port);
     expect(closed.proof).toEqual({ state: 'proven', through: 'nothing' });
     expect(closed.afterMs).toBeGreaterThan(3_000);
+  });
+});
+
+describe('a version that speaks only HTTP/2', () => {
+  /** The routes of the app: the older one has HTTP/1.1, the other HTTP/2. */
+  function withBoth({ context }: Scene): void {
+    const store = context.stores.of(kinds.route) as unknown as { put: (route: unknown) => void };
+    const destination = { guid: 'd-one', appRef: { name: 'one' }, processType: 'web' };
+    for (const [name, protocol] of [['r', 'http1'], ['s', 'http2']] as const) {
+      const metadata = { ...route.metadata, name, uid: name, creationTimestamp: name };
+      store.put({ ...route, metadata, status: { fqdn: `${protocol}.example.com` }, spec: { ...route.spec, destinations: [{ ...destination, protocol }] } });
+    }
+  } // prettier-ignore
+
+  test('serves when it answers by one of its routes', async () => {
+    const { address, asked } = await gateway(
+      (_generation, _count, host) => ({ status: host === 'http2.example.com' ? 200 : 502 }),
+      () => undefined,
+    );
+    const scene = contextOf(address, httpRoute());
+    withBoth(scene);
+    const httpRoutes = scene.context.stores.of(httpRouteType) as unknown as { put: (live: unknown) => void };
+    httpRoutes.put({ ...httpRoute(), metadata: { ...httpRoute().metadata, name: 's' } });
+    const { proof, afterMs } = await proofOf(scene, processOf('one'));
+    expect(proof).toEqual({ state: 'proven', through: 'gateway' });
+    expect(asked.map((line) => line.split('/')[0])).toEqual(['http1.example.com', 'http2.example.com']);
+    expect(afterMs).toBeLessThan(1_000);
+  });
+
+  test('has answered when it is asked itself, for want of a gateway', async () => {
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    try {
+      const { proof, afterMs } = await proofOf(contextOf(undefined, httpRoute()), processOf('one'), [instanceAt('127.0.0.1')], port);
+      expect([proof, afterMs]).toEqual([{ state: 'proven', through: 'instance' }, 0]);
+    } finally {
+      server.close();
+    }
   });
 });
 

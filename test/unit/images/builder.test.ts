@@ -5,7 +5,7 @@ import { builderLabels, readBuildpacks } from '../../../tools/cluster/images/bui
 
 test('every buildpack has its own id and both phases as programs', () => {
   const buildpacks = readBuildpacks();
-  expect(buildpacks.map(({ id }) => id)).toEqual(['kf/binary', 'kf/nodejs', 'kf/procfile', 'kf/staticfile']);
+  expect(buildpacks.map(({ id }) => id)).toEqual(['kf/binary', 'kf/go', 'kf/nodejs', 'kf/procfile', 'kf/python', 'kf/staticfile']);
   for (const { folder } of buildpacks) {
     for (const phase of ['detect', 'build']) accessSync(join(folder, 'bin', phase), constants.X_OK);
   }

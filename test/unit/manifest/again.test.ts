@@ -19,6 +19,11 @@ describe('a hint to push again', () => {
     );
   });
 
+  test('that advises an image names no source', () => {
+    const flags = { path: 'app', buildpacks: ['nodejs'], memoryMB: 64 };
+    expect(repeatPush('kf push shop --docker-image IMAGE', flags)).toBe('kf push shop -m 64M --docker-image IMAGE');
+  });
+
   test('contains no value of a variable', () => {
     expect(repeatPush('kf push shop', { vars: ['password=secret', 'n=1'] })).toBe('kf push shop --var password=VALUE --var n=VALUE');
   });

@@ -39,7 +39,8 @@ function present(
     status: { serviceBindings: [{ name: 'db' }] },
     ...more.app,
   } as unknown as Stored<CFApp>;
-  const ownRoutes = uris.map((uri) => ({ status: { uri } }) as Stored<CFRoute>);
+  const destinations = [{ guid: 'd', appRef: { name: 'app' }, processType: 'web' }];
+  const ownRoutes = uris.map((uri) => ({ status: { uri }, spec: { destinations } }) as Stored<CFRoute>);
   return {
     app,
     image,
@@ -138,6 +139,18 @@ describe('the attributes of an existing app', () => {
       '    docker:',
       '-     image: registry.example.com/shop:1',
       '+     image: registry.example.com/shop:2',
+    ]);
+  });
+
+  test('show another protocol of a route', () => {
+    const body = 'routes: [{route: shop.example.com, protocol: http2}, {route: grpc.example.com, protocol: http2}]';
+    expect(shown(body, present({ uris: ['shop.example.com'] })).slice(3)).toEqual([
+      '    routes:',
+      '    - route: shop.example.com',
+      '-     protocol: http1',
+      '+     protocol: http2',
+      '+   - route: grpc.example.com',
+      '+     protocol: http2',
     ]);
   });
 

@@ -231,6 +231,7 @@ describe('the rules of cf', () => {
     ['buildpack: a\nbuildpacks: [b]', 'buildpack and buildpacks exclude each other'],
     ['docker: {image: a}\nbuildpacks: [b]', 'docker and buildpacks exclude each other'],
     ['docker: {username: a}', "docker needs 'image'"],
+    ['docker: {dockerfile: Dockerfile}', 'kf builds no Dockerfiles: builds run without root'],
     ['lifecycle: docker', 'lifecycle docker needs docker with an image'],
     ['random-route: true\ndefault-route: true', 'random-route and default-route cannot both be true'],
     ['processes: [{type: web}, {type: web}]', "Process type 'web' is listed twice"],

@@ -35,6 +35,7 @@ describe('without a manifest', () => {
           annotations: {},
         },
       ],
+      rollout: {},
       start: true,
       wait: true,
       task: false,
@@ -185,7 +186,7 @@ describe('combinations that are refused', () => {
 
 describe('canary steps', () => {
   test('are ascending percentages', () => {
-    expect(plan({ name: 'a', strategy: 'canary', instanceSteps: '20,60,100' }).instanceSteps).toEqual([20, 60, 100]);
+    expect(plan({ name: 'a', strategy: 'canary', instanceSteps: '20,60,100' }).rollout.instanceSteps).toEqual([20, 60, 100]);
   });
 
   test.each(['60,20', '0', '101', '20, 60', 'x', '20,20'])('%j are refused', (steps) => {
@@ -209,7 +210,6 @@ describe('settings that kf does not support yet', () => {
       'routes: [{route: a.example.com, options: {loadbalancing: round-robin}}]',
       'kf does not support options of a route (a.example.com) yet.',
     ],
-    ['routes: [{route: a.example.com, protocol: http2}]', 'requests reach the app by HTTP/1.1'],
     ['cnb-credentials: {a: b}', 'kf does not support credentials for buildpack images yet'],
   ])('%s is left out with a warning', (entry, message) => {
     expect(plan({}, one(entry)).warnings).toEqual([expect.stringContaining(message)]);

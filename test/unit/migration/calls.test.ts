@@ -32,7 +32,7 @@ describe('a call of cf', () => {
     ['cf -v scale a -i3 -m=1G', ['1 done cf -v scale a -i3 -m=1G']],
     ['cf p a', ['1 done cf p a']],
     ['cf push a --strategy rolling', ['1 done cf push a --strategy rolling']],
-    ['cf push a --strategy=Canary', ['1 refused cf push a --strategy=Canary', '  refused --strategy Canary']],
+    ['cf push a --strategy=Canary', ['1 done cf push a --strategy=Canary']],
     ['cf push a -l 1K --task', ['1 refused cf push a -l 1K --task', '  refused -l', '  refused --task']],
     ['cf push a --droplet --task', ['1 refused cf push a --droplet --task', '  refused --droplet']],
     ['cf scale a -l -i', ['1 refused cf scale a -l -i', '  refused -l']],

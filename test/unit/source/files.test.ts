@@ -171,3 +171,15 @@ test('a folder without files to push is distinguished from one with a single fil
   put('deep/one.txt');
   await assertSource(root);
 });
+
+test('a folder in which only a Dockerfile could be built is refused, and the hint says what to do', async () => {
+  put('Dockerfile');
+  put('.dockerignore');
+  await expect(assertSource(root)).rejects.toMatchObject({
+    code: 'usage',
+    message: expect.stringContaining(`In '${root}' there is only a Dockerfile, which kf does not build: builds run without root`) as string,
+    hints: ['docker build -t IMAGE . && docker push IMAGE && kf push APP --docker-image IMAGE'],
+  });
+  put('main.py');
+  await assertSource(root);
+});

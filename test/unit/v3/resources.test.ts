@@ -8,6 +8,7 @@ import type {
   CFBuild,
   CFOrg,
   CFProcess,
+  CFQuota,
   CFRoute,
   CFServiceBinding,
   CFServiceInstance,
@@ -18,10 +19,13 @@ import { presentEvent } from '../../../src/lib/v3/events.ts';
 import { presentOrg, presentRoles, presentSpace, presentUser } from '../../../src/lib/v3/places.ts';
 import { presentBuildpacks, presentInfo, presentRoot, presentStacks, presentV3Root } from '../../../src/lib/v3/platform.ts';
 import { presentProcess, presentStats } from '../../../src/lib/v3/processes.ts';
+import { presentOrgQuota, presentSpaceQuota, presentUsage } from '../../../src/lib/v3/quotas.ts';
 import { linksTo } from '../../../src/lib/v3/resource.ts';
+import { presentRevision, presentRevisionVariables } from '../../../src/lib/v3/revisions.ts';
 import { presentDestinations, presentDomain, presentRoute } from '../../../src/lib/v3/routes.ts';
 import { presentBinding, presentServiceInstance } from '../../../src/lib/v3/services.ts';
-import { presentBuild, presentDeployment, presentDroplet, presentPackage } from '../../../src/lib/v3/sources.ts';
+import { presentDeployment } from '../../../src/lib/v3/deployments.ts';
+import { presentBuild, presentDroplet, presentPackage } from '../../../src/lib/v3/sources.ts';
 import { presentTask } from '../../../src/lib/v3/tasks.ts';
 import { asStored } from '../../support/stored.ts';
 
@@ -165,6 +169,27 @@ const image = asStored({
   spec: { type: 'docker' as const, appRef: { name: 'app-guid' }, source: { registry: { image: 'nginx:1' } } },
 });
 
+const revision = {
+  ...{ version: 3, guid: 'revision-guid', description: 'New droplet deployed.', droplet: 'build-guid', created: '2026-11-22T10:00:00Z' },
+  ...{ deployed: true, deployable: true },
+};
+
+const settings = {
+  env: { COLOUR: 'Ymx1ZQ==' },
+  commands: { web: 'node server.js', worker: '' },
+  sidecars: {
+    web: '[{"name":"auth","command":"./auth","memoryMB":16},{"name":"log","command":"./log"}]',
+    worker: '[{"name":"log","command":"./log"}]',
+  },
+};
+
+const quota = asStored<CFQuota>({
+  metadata: meta('quota-guid', 'org-guid'),
+  spec: { displayName: 'small', totalMemoryMB: 1024, routes: 0, appInstances: 10 },
+});
+
+const usage = { startedInstances: 3, memoryMB: 768, routes: 2, serviceInstances: 1, runningTasks: 1, serviceKeys: 0 };
+
 const golden: [name: string, resource: unknown][] = [
   ['root', presentRoot(link)],
   ['v3-root', presentV3Root(link)],
@@ -202,6 +227,11 @@ const golden: [name: string, resource: unknown][] = [
   ['build-that-failed', presentBuild({ ...build, status: { state: 'FAILED', failure: { reason: 'NoBuildpackMatched' } } }, link)],
   ['droplet', presentDroplet(build, link)],
   ['deployment', presentDeployment(app, link)],
+  ['revision', presentRevision(app, revision, settings, link)],
+  ['revision-environment-variables', presentRevisionVariables(app, revision.guid, { COLOUR: 'blue' }, link)],
+  ['organization-quota', presentOrgQuota(quota, ['org-guid'], link)],
+  ['space-quota', presentSpaceQuota(quota, ['space-guid'], link)],
+  ['usage-summary', presentUsage('organization', '/v3/organizations/org-guid', usage, link)],
   ['route', presentRoute(route, 'apps.example.com', link)],
   ['destinations', presentDestinations(route, link)],
   ['domain', presentDomain(domain, link)],

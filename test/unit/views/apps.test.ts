@@ -99,16 +99,26 @@ describe('one app', () => {
     expect(shown).not.toContain('buildpacks:');
   });
 
+  const rolling = { id: 'd', strategy: 'rolling', maxInFlight: 1 } as const;
+
   it('shows what a deployment waits for and why one failed', () => {
-    const waiting = text(
-      renderApp({ ...app, deployment: { id: 'd', phase: 'Starting', message: 'instance 0 to listen', since: '2026-08-07T10:16:20Z' } }),
-    );
+    const at = '2026-08-07T10:16:20Z';
+    const starting = { ...rolling, status: 'DEPLOYING', phase: 'Starting', message: 'instance 0 to listen', since: at } as const;
+    const waiting = text(renderApp({ ...app, deployment: starting }));
     expect(waiting).toContain('Active deployment with status DEPLOYING (since ');
-    expect(waiting).toContain('waiting for:   instance 0 to listen');
-    expect(text(renderApp({ ...app, deployment: { id: 'd', phase: 'Failed', message: 'It exited with code 1.' } }))).toContain(
-      'It exited with code 1.',
+    expect(waiting).toContain('strategy:        rolling\nmax-in-flight:   1\nwaiting for:     instance 0 to listen');
+    const failed = { ...rolling, status: 'CANCELED', phase: 'Failed', message: 'It exited with code 1.' } as const;
+    expect(text(renderApp({ ...app, deployment: failed }))).toContain('It exited with code 1.');
+    expect(text(renderApp({ ...app, deployment: { ...rolling, status: 'DEPLOYED', phase: 'Serving' } }))).not.toContain('deployment');
+  });
+
+  it('shows a paused canary with its step and the two commands that end the pause', () => {
+    const paused = { ...rolling, strategy: 'canary', status: 'PAUSED', phase: 'Paused', message: 'x', canary: { step: 1, steps: 3 }, next: { continue: 'kf continue-deployment my-app', cancel: 'kf cancel-deployment my-app' } } as const; // prettier-ignore
+    expect(text(renderApp({ ...app, deployment: paused }))).toContain(
+      '\nActive deployment with status PAUSED\n' +
+        'strategy:        canary\nmax-in-flight:   1\ncanary-steps:    1/3\n\n' +
+        'Please run `kf continue-deployment my-app` to promote the canary deployment, or `kf cancel-deployment my-app` to rollback to the original version.',
     );
-    expect(text(renderApp({ ...app, deployment: { id: 'd', phase: 'Serving' } }))).not.toContain('deployment');
   });
 });
 

@@ -1,4 +1,4 @@
-// The base layers of nearly every image: a small Debian, Node, npm. Every image has the same bytes, so they are imported once.
+// The base layers of nearly every image: a small Debian, Node, npm, Python, pip. Every image has the same bytes, so they are imported once.
 import type { Layer, LayerEntry } from '../../../src/lib/oci/layer.ts';
 import { debianEntries, fetchDebianPackages } from './debian.ts';
 import { storedLayer } from './layer-store.ts';
@@ -35,6 +35,15 @@ const DEBIAN_PACKAGES = [
   ],
   ...['bash', 'dash', 'coreutils', 'findutils', 'grep', 'sed', 'tar', 'gzip', 'hostname', 'netbase', 'ca-certificates'],
 ];
+
+/** Debian's Python with the libraries that its modules load; apps and builds have it. The names have the version of Debian 12. */
+const PYTHON_PACKAGES = [
+  ...['python3-minimal', 'python3.11-minimal', 'libpython3.11-minimal', 'libpython3.11-stdlib', 'python3-distutils'],
+  ...['libexpat1', 'zlib1g', 'libssl3', 'libffi8', 'libbz2-1.0', 'liblzma5', 'libsqlite3-0', 'libreadline8', 'libncursesw6', 'libdb5.3'],
+  ...['libcrypt1', 'libuuid1', 'media-types', 'tzdata'],
+];
+
+const PIP_PACKAGES = ['python3-pip', 'python3-setuptools', 'python3-pkg-resources', 'python3-wheel'];
 
 /** Increase it when the entries below change. */
 const BASE_FORMAT = 1;
@@ -126,4 +135,28 @@ export async function npmLayer(context: PackContext): Promise<Layer> {
     context.cacheDir,
     context.log,
   );
+}
+
+/** Python, also under the name that Procfiles use. Without the mark that keeps pip out of Debian's own folders: builds install below another folder. */
+export async function pythonLayer(context: PackContext): Promise<Layer> {
+  const packages = await fetchDebianPackages(PYTHON_PACKAGES, context.cacheDir, context.log);
+  return storedLayer(
+    {
+      name: 'python',
+      inputs: [packages.archives],
+      entries: async () => [
+        ...(await debianEntries(packages)).filter(({ name }) => !name.endsWith('/EXTERNALLY-MANAGED')),
+        { type: 'symlink', name: 'usr/bin/python', target: 'python3' },
+      ],
+    },
+    context.cacheDir,
+    context.log,
+  );
+}
+
+/** pip with what it needs to build a source package; only builders have it. */
+export async function pipLayer(context: PackContext): Promise<Layer> {
+  const packages = await fetchDebianPackages(PIP_PACKAGES, context.cacheDir, context.log);
+  const entries = (): Promise<LayerEntry[]> => debianEntries(packages);
+  return storedLayer({ name: 'pip', inputs: [packages.archives], entries }, context.cacheDir, context.log);
 }

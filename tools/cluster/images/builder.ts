@@ -28,6 +28,8 @@ interface GroupMember {
 /** Tried in this order; the Procfile's processes come last so that they have priority. */
 const ORDER: GroupMember[][] = [
   [{ id: 'kf/nodejs' }, { id: 'kf/procfile', optional: true }],
+  [{ id: 'kf/go' }, { id: 'kf/procfile', optional: true }],
+  [{ id: 'kf/python' }, { id: 'kf/procfile', optional: true }],
   [{ id: 'kf/staticfile' }, { id: 'kf/procfile', optional: true }],
   [{ id: 'kf/binary' }, { id: 'kf/procfile', optional: true }],
 ];
@@ -167,7 +169,7 @@ export function builderLabels(runImage: string, buildpacksDiffId: string): Recor
     group: group.map(({ id, optional }) => ({ id, version: versionOf(id), ...(optional ? { optional } : {}) })),
   }));
   const metadata = {
-    description: 'kf builder: Node.js, static files, binaries, Procfile',
+    description: 'kf builder: Node.js, Go, Python, static files, binaries, Procfile',
     buildpacks: buildpacks.map(({ id, name, version }) => ({ id, name, version })),
     stack: { runImage: { image: runImage, mirrors: null } },
     images: [{ image: runImage, mirrors: null }],

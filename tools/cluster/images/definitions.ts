@@ -6,9 +6,10 @@ import type { ImageConfig } from '../../../src/lib/oci/image.ts';
 import type { Layer, LayerEntry } from '../../../src/lib/oci/layer.ts';
 import { partPath } from '../parts.ts';
 import type { PartPaths } from '../parts.ts';
-import { appUser, debianLayer, nodeLayer, npmLayer, systemUser } from './base-layers.ts';
+import { appUser, debianLayer, nodeLayer, npmLayer, pipLayer, pythonLayer, systemUser } from './base-layers.ts';
 import type { PackContext } from './base-layers.ts';
 import { builderLabels, buildpacksLayer, lifecycleLayer } from './builder.ts';
+import { goLayer } from './go-layer.ts';
 import { fileStamp, storedLayer } from './layer-store.ts';
 import { diskFile, textFile } from './rootfs.ts';
 
@@ -123,7 +124,8 @@ const TARGET_LABELS = { 'io.buildpacks.base.distro.name': 'debian', 'io.buildpac
 
 async function buildImages(parts: PartPaths, prefix: string, base: Layer[], context: PackContext): Promise<ImageDefinition[]> {
   const runImage = `${prefix}kf/run:1`;
-  const npm = await npmLayer(context);
+  const run = [...base, await pythonLayer(context)];
+  const tools = [await npmLayer(context), await pipLayer(context), await goLayer(context)];
   const lifecycle = await lifecycleLayer(parts, context);
   const buildpacks = await buildpacksLayer(parts, runImage, context);
   const ids = { CNB_USER_ID: String(appUser), CNB_GROUP_ID: String(appUser), CNB_STACK_ID: 'kf' };
@@ -132,13 +134,13 @@ async function buildImages(parts: PartPaths, prefix: string, base: Layer[], cont
     {
       name: 'kf/run:1',
       group: 'platform',
-      layers: base,
+      layers: run,
       config: { env: appEnv, user, labels: { ...TARGET_LABELS, 'io.buildpacks.stack.id': 'kf' } },
     },
     {
       name: 'kf/builder:1',
       group: 'platform',
-      layers: [...base, npm, lifecycle, buildpacks],
+      layers: [...run, ...tools, lifecycle, buildpacks],
       config: { env: { ...appEnv, ...ids }, user, workingDir: '/workspace', labels },
     },
   ];

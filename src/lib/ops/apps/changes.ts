@@ -4,13 +4,14 @@ import { randomUUID } from 'node:crypto';
 import { annotations, kinds } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
 import type { CFApp, CFAppSpec, CFProcess } from '../../api/types.generated.ts';
+import type { RolloutPatch } from '../../api/rollout.ts';
 import { defined } from '../../defined.ts';
 import { KfError } from '../../errors.ts';
 import { patchAsRead, type ObjectPatch } from '../../kube/patch-as-read.ts';
 import type { SpaceSession } from '../../session/session.ts';
 
 export interface AppChange {
-  spec?: Partial<CFAppSpec>;
+  spec?: Partial<Omit<CFAppSpec, 'rollout'>> & { rollout?: RolloutPatch };
   /** null removes. */
   labels?: Record<string, string | null>;
   /** null removes. */

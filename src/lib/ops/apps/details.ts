@@ -3,6 +3,7 @@
 import { addressesOf, desiredInstances, effectiveCommand, processesOf } from '../../api/app.ts';
 import { kinds, labels } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
+import { canaryOf, deploymentStateOf, maxInFlightOf, rolloutOf, strategyOf } from '../../api/rollout.ts';
 import type { AppDetails, AppState, DeploymentDetails, ProcessDetails } from '../../api/results.ts';
 import type { CFApp, CFBuild, CFProcess, CFRoute } from '../../api/types.generated.ts';
 import { defined } from '../../defined.ts';
@@ -38,13 +39,23 @@ function processDetails(
   };
 }
 
-function deploymentDetails(app: Stored<CFApp>): DeploymentDetails | undefined {
+function deploymentDetails({ bin }: SpaceSession, app: Stored<CFApp>): DeploymentDetails | undefined {
   const deployment = app.status?.deployment;
   if (deployment === undefined) return undefined;
   const { id, phase, reason, message, since } = deployment;
+  const status = deploymentStateOf(app) ?? 'STOPPED';
+  const { displayName } = app.spec;
+  const next = { continue: `${bin} continue-deployment ${displayName}`, cancel: `${bin} cancel-deployment ${displayName}` };
+  const { instanceSteps } = rolloutOf(app) ?? {};
+  const canary = instanceSteps === undefined ? undefined : canaryOf(app);
   return {
     id,
     phase,
+    status,
+    strategy: strategyOf(app),
+    maxInFlight: maxInFlightOf(app),
+    ...(status === 'PAUSED' ? { next } : {}),
+    ...defined({ canary: canary && { step: canary.step, steps: canary.steps } }),
     ...defined({ reason, message, since }),
   };
 }
@@ -96,7 +107,7 @@ export async function describeApp(session: SpaceSession, app: Stored<CFApp>, kno
     readInstances(session, app, known),
   ]);
   const stack = build?.status?.droplet?.stack ?? app.spec.lifecycle.data.stack;
-  const deployment = deploymentDetails(app);
+  const deployment = deploymentDetails(session, app);
   return {
     name: app.spec.displayName,
     guid,

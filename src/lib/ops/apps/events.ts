@@ -1,9 +1,11 @@
-// `events`: what happened to an app, from the Kubernetes Events about its objects, and from the packages and builds that it still has.
+// `events`: what happened to an app, as the controller has recorded it, and from the Kubernetes Events about its objects.
 
+import { compareApp, type AppObjects } from '../../api/app-events.ts';
 import { routesOf } from '../../api/app.ts';
-import { eventType, type KubeEvent } from '../../api/core.ts';
-import { annotations, kinds, labels } from '../../api/group.ts';
-import type { KubeObject, Stored } from '../../api/object.ts';
+import { configMapType, eventType, type KubeEvent } from '../../api/core.ts';
+import { eventsName, readEvents, readSeen } from '../../api/event-log.ts';
+import { kinds, labels } from '../../api/group.ts';
+import type { Stored } from '../../api/object.ts';
 import type { AppEvent } from '../../api/results.ts';
 import type { CFApp } from '../../api/types.generated.ts';
 import type { SpaceSession } from '../../session/session.ts';
@@ -13,10 +15,10 @@ import { readPods } from '../instances/pods.ts';
 const types: Readonly<Record<string, string>> = {
   'CFApp Serving': 'audit.app.process.ready',
   'CFApp Stopped': 'audit.app.stop',
+  'CFApp RevisionCreated': 'audit.app.revision.create',
   'CFApp Crashed': 'app.crash',
   'CFApp OutOfMemory': 'app.crash',
   'CFApp HealthCheckFailed': 'audit.app.process.not-ready',
-  'CFBuild BuildSucceeded': 'audit.app.droplet.create',
 };
 
 const timeOf = (event: KubeEvent): string =>
@@ -33,36 +35,62 @@ function reported(event: KubeEvent): AppEvent {
   };
 }
 
-/** @param actor who created the object; left out where the object only says who changed it last */
-function created(type: string, { metadata }: Stored<KubeObject>, actor = ''): AppEvent {
-  return { time: metadata.creationTimestamp ?? '', type, actor, description: `guid: ${metadata.name}` };
-}
+const timeIn = ({ time }: AppEvent): number => Date.parse(time);
 
-const authorOf = ({ metadata }: KubeObject): string | undefined => metadata.annotations?.[annotations.changedBy];
-
-/** Newest first. The cluster forgets its Events after a time, usually an hour. */
-export async function appEvents(session: SpaceSession, app: Stored<CFApp>): Promise<AppEvent[]> {
+/** The objects of the app in its space. */
+async function objectsOf(session: SpaceSession, app: Stored<CFApp>): Promise<AppObjects> {
   const { cluster, space, signal } = session;
   const inSpace = { ns: space.guid, signal };
   const own = { ...inSpace, labelSelector: `${labels.appGuid}=${app.metadata.name}` };
-  const [events, processes, packages, builds, routes, pods = []] = await Promise.all([
-    cluster.list(eventType, inSpace),
+  const isOfApp = ({ spec }: { spec: { appRef?: { name: string } } }): boolean => spec.appRef?.name === app.metadata.name;
+  const [processes, packages, builds, bindings, routes, tasks, pods = []] = await Promise.all([
     cluster.list(kinds.process, own),
     cluster.list(kinds.package, own),
     cluster.list(kinds.build, own),
+    cluster.list(kinds.serviceBinding, inSpace),
     cluster.list(kinds.route, inSpace),
+    cluster.list(kinds.task, inSpace),
     readPods(session, app),
   ]);
-  const objects = [app, ...processes.items, ...packages.items, ...builds.items, ...routesOf(app, routes.items)];
-  const uids = new Set(objects.map(({ metadata }) => metadata.uid));
+  return {
+    app,
+    processes: processes.items,
+    packages: packages.items,
+    builds: builds.items,
+    bindings: bindings.items.filter(isOfApp),
+    routes: routesOf(app, routes.items),
+    tasks: tasks.items.filter(isOfApp),
+    pods,
+  };
+}
+
+/**
+ * Newest first: what the controller has recorded, what happened since its last write, and the Events of Kubernetes, which usually forgets them after
+ * an hour.
+ */
+export async function appEvents(session: SpaceSession, app: Stored<CFApp>): Promise<AppEvent[]> {
+  const { cluster, space, signal } = session;
+  const [events, map, objects] = await Promise.all([
+    cluster.list(eventType, { ns: space.guid, signal }),
+    cluster.get(configMapType, space.guid, eventsName(app.metadata.name), signal),
+    objectsOf(session, app),
+  ]);
+  const seen = readSeen(map);
+  const compared = compareApp(seen, objects, Date.now());
+  const { processes, packages, builds, routes, pods } = objects;
+  const uids = new Set([app, ...processes, ...packages, ...builds, ...routes].map(({ metadata }) => metadata.uid));
   const podUids = new Set(pods.map(({ metadata }) => metadata.uid));
   // Each start of a container makes several Events of its pod; only those about trouble are worth a line.
   const isOwn = ({ involvedObject: { uid = '' }, type }: KubeEvent): boolean => uids.has(uid) || (podUids.has(uid) && type === 'Warning');
+  const begun = Date.parse(seen?.begun ?? '');
+  // What has a type of cf is recorded too, since the record began.
+  const isRecorded = (event: AppEvent): boolean => !event.type.startsWith('kubernetes.') && timeIn(event) >= begun;
   return [
     // Times are whole seconds: in the same second, what follows from an object comes after its creation.
-    ...events.items.filter(isOwn).map(reported),
-    ...builds.items.map((one) => created('audit.app.build.create', one, authorOf(one))),
-    ...packages.items.map((one) => created('audit.app.package.create', one, authorOf(one))),
-    created('audit.app.create', app),
-  ].toSorted((a, b) => Date.parse(b.time) - Date.parse(a.time));
+    ...events.items
+      .filter(isOwn)
+      .map(reported)
+      .filter((event) => !isRecorded(event)),
+    ...[...readEvents(map), ...compared.events].toReversed(),
+  ].toSorted((a, b) => timeIn(b) - timeIn(a));
 }

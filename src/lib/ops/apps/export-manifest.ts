@@ -10,6 +10,7 @@ import { KfError, messageOf } from '../../errors.ts';
 import { manifestText } from '../../manifest/write.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { imageUser } from '../builds/image-credentials.ts';
+import { leadsTo, protocolOf } from '../routes/destinations.ts';
 import { isLive } from '../routes/holders.ts';
 import { toldBindings } from '../services/user-provided.ts';
 import { readDroplet } from './details.ts';
@@ -52,9 +53,11 @@ export async function appManifest(session: SpaceSession, app: Stored<CFApp>): Pr
     processes: processesOf(app, processes.items),
     env: Object.fromEntries(Object.entries(env).toSorted(([a], [b]) => (a < b ? -1 : 1))),
     services,
-    routes: own.flatMap(({ status, spec }) =>
-      status?.uri === undefined ? [] : [{ address: status.uri, protocol: spec.protocol === 'tcp' ? 'tcp' : 'http1' }],
-    ),
+    routes: own.flatMap(({ status, spec }) => {
+      const destination = (spec.destinations ?? []).find((one) => leadsTo(one, app));
+      const protocol = destination === undefined ? 'http1' : protocolOf(destination);
+      return status?.uri === undefined ? [] : [{ address: status.uri, protocol: spec.protocol === 'tcp' ? 'tcp' : protocol }];
+    }),
     ...defined({ docker }),
   });
 }

@@ -29,8 +29,13 @@ async function read(cluster: Cluster, { ns, pod, container }: Place, previous: b
   }
 }
 
-/** Lines of the pod that the deployment names; empty when it names none or nothing can be read. */
-async function readEnds(cluster: Cluster, app: Stored<CFApp>, deployment: DeploymentStatus, signal?: AbortSignal): Promise<LogEnds> {
+/** Lines of a pod, also of the previous run of its container; empty when none is named or nothing can be read. */
+export async function readEnds(
+  cluster: Cluster,
+  app: Stored<CFApp>,
+  deployment: Pick<DeploymentStatus, 'pod' | 'container'>,
+  signal?: AbortSignal,
+): Promise<LogEnds> {
   const { pod, container = 'application' } = deployment;
   const ns = app.metadata.namespace;
   if (pod === undefined || ns === undefined) return none;

@@ -5,6 +5,8 @@ import { appRevOf } from '../../api/app.ts';
 import { annotations, kinds } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
 import type { CFApp } from '../../api/types.generated.ts';
+import { rolloutPatch, type RolloutOptions } from '../../api/rollout.ts';
+import { defined } from '../../defined.ts';
 import { KfError } from '../../errors.ts';
 import { watchObject } from '../../kube/watch-list.ts';
 import type { SpaceSession } from '../../session/session.ts';
@@ -104,11 +106,15 @@ export async function stopApp(session: SpaceSession, app: Stored<CFApp>): Promis
 }
 
 /** Makes a new generation beside the old one, also for a stopped app; after a build if one is needed. */
-export async function restartApp(session: SpaceSession, app: Stored<CFApp>): Promise<{ app: Stored<CFApp>; deployId: string }> {
-  if (needsStaging(app)) return stageAndStart(session, app, { again: false });
+export async function restartApp(
+  session: SpaceSession,
+  app: Stored<CFApp>,
+  rollout: RolloutOptions = {},
+): Promise<{ app: Stored<CFApp>; deployId: string }> {
+  if (needsStaging(app)) return stageAndStart(session, app, { again: false, rollout });
   const deployId = newDeployId();
   const restarted = await changeApp(session, app, (current) => ({
-    spec: { desiredState: 'STARTED' },
+    spec: { desiredState: 'STARTED', ...defined({ rollout: rolloutPatch(current, deployId, rollout) }) },
     annotations: { [annotations.appRev]: nextRev(current), [annotations.deployId]: deployId },
   }));
   return { app: restarted, deployId };

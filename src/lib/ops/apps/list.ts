@@ -18,11 +18,10 @@ function countsOf(isStarted: boolean, processes: readonly Row[]): ProcessCount[]
     .toSorted((a, b) => rank(a) - rank(b) || (a.type < b.type ? -1 : 1));
 }
 
-/** URLs by app GUID, oldest route first. */
+/** URLs by app GUID, in alphabetical order. */
 function urlsByApp(routes: readonly Row[]): Map<string, string[]> {
   const urls = new Map<string, string[]>();
-  for (const route of routes.toSorted((a, b) => ((a['Created At'] ?? '') < (b['Created At'] ?? '') ? -1 : 1))) {
-    const { URI: url = '', AppGUIDs: guids = '' } = route;
+  for (const { URI: url = '', AppGUIDs: guids = '' } of routes.toSorted((a, b) => ((a['URI'] ?? '') < (b['URI'] ?? '') ? -1 : 1))) {
     if (url === '') continue;
     for (const guid of new Set(guids.split('\n'))) urls.set(guid, [...(urls.get(guid) ?? []), url]);
   }
@@ -37,7 +36,7 @@ export async function listApps(session: SpaceSession, labels?: string): Promise<
   const [apps, processes, routes] = await Promise.all([
     rowsOf(session, kinds.app, ['Name', 'Display Name', 'State'], labels),
     rowsOf(session, kinds.process, ['AppGUID', 'Type', 'Desired', 'Actual']),
-    rowsOf(session, kinds.route, ['URI', 'Created At', 'AppGUIDs']),
+    rowsOf(session, kinds.route, ['URI', 'AppGUIDs']),
   ]);
   if (apps.length === 0) await session.assertPlaceExists();
   const byApp = Map.groupBy(processes, (row) => row['AppGUID']);

@@ -55,11 +55,15 @@ export async function readSettings(
   return settingsIn(await cluster.get(secretType, space.guid, revisionsName(app.metadata.name), signal), settings);
 }
 
+/** The variables of a revision as texts. */
+export function variablesOf({ env }: RevisionSettings): Record<string, string> {
+  return Object.fromEntries(Object.entries(env).map(([name, value]) => [name, Buffer.from(value, 'base64').toString('utf8')]));
+}
+
 async function readEnv(session: SpaceSession, app: Stored<CFApp>, record: RevisionRecord): Promise<Record<string, string> | undefined> {
   try {
     const settings = await readSettings(session, app, record);
-    const entries = Object.entries(settings?.env ?? {}).map(([name, value]) => [name, Buffer.from(value, 'base64').toString('utf8')]);
-    return settings === undefined ? undefined : (Object.fromEntries(entries) as Record<string, string>);
+    return settings === undefined ? undefined : variablesOf(settings);
   } catch (error) {
     if (!(error instanceof KfError) || error.code !== 'forbidden') throw error;
     session.report({ type: 'variables-hidden', cause: error.message });

@@ -1,7 +1,10 @@
 // Waits until the controller reports the result of a change of an app (`kf/deploy-id`), and says why it did not start.
 
+import { adviceOn } from '../../api/advice.ts';
+import { causeOfDeployment } from '../../api/causes.ts';
 import { annotations, kinds, labels } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
+import { hasPaused, isCanceled } from '../../api/rollout.ts';
 import type { CFApp, CFProcess, DeploymentStatus } from '../../api/types.generated.ts';
 import { askedMs, timeoutFrom } from '../../cf/timeouts.ts';
 import { KfError } from '../../errors.ts';
@@ -12,7 +15,7 @@ import type { LogEnds } from '../../kube/lines.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { hasFirstInstance } from './first-instance.ts';
 import { logOfFailure } from './last-lines.ts';
-import { moreMemory } from './more-memory.ts';
+import { memoryAskedFor } from './process-memory.ts';
 import { absentAfterMs, awaitedIn, unlessAbsent, whereControllerIs } from '../controller-wait.ts';
 import type { OpEvent, Report } from '../../events.ts';
 
@@ -73,6 +76,16 @@ function overtaken(app: Stored<CFApp>): KfError {
   });
 }
 
+/** In cf's words. */
+function wasCanceled({ spec: { displayName } }: Stored<CFApp>, bin = 'kf'): KfError {
+  return new KfError('conflict', 'Deployment has been canceled', { hints: [`${bin} app ${displayName}`], details: { reason: 'canceled' } });
+}
+
+/** A pause that is reported may be that of the step before. */
+function isUnderWay(app: Stored<CFApp>, { phase }: DeploymentStatus): boolean {
+  return phase === 'Pending' || phase === 'Starting' || (phase === 'Paused' && !hasPaused(app));
+}
+
 function progressOf({ phase, message, generations = [] }: DeploymentStatus): OpEvent {
   const current = generations.filter((generation) => generation.state === 'Current');
   const ready = current.reduce((sum, generation) => sum + generation.ready, 0);
@@ -86,8 +99,9 @@ function progressOf({ phase, message, generations = [] }: DeploymentStatus): OpE
 /** Facts about the failure, for `error.details`. */
 function facts(deployment: DeploymentStatus, log: LogEnds): Record<string, unknown> {
   const { id, reason, process, pod, container, exitCode, restarts } = deployment;
+  const cause = deployment.phase === 'Failed' ? causeOfDeployment(deployment) : undefined;
   const head = log.head.length === 0 ? {} : { logHead: log.head, logOmitted: log.omitted };
-  return { deployId: id, reason, process, pod, container, exitCode, restarts, ...head, logTail: log.tail };
+  return { deployId: id, reason, cause, process, pod, container, exitCode, restarts, ...head, logTail: log.tail };
 }
 
 async function failure(cluster: Cluster, app: Stored<CFApp>, deployment: DeploymentStatus, options: RolloutWaitOptions): Promise<KfError> {
@@ -95,9 +109,11 @@ async function failure(cluster: Cluster, app: Stored<CFApp>, deployment: Deploym
   const log = await logOfFailure(cluster, app, deployment, options.signal);
   const why = deployment.message ?? 'the cause is unknown.';
   const bin = options.bin ?? 'kf';
-  const more = await moreMemory(cluster, app, deployment, options.signal);
+  const code = causeOfDeployment(deployment);
+  const { process } = deployment;
+  const memoryMB = await memoryAskedFor(cluster, app, code, process, options.signal);
   return new KfError('start', `Start unsuccessful: ${why}`, {
-    hints: [...more.map((command) => `${bin} ${command}`), `${bin} logs ${name} --recent`, `${bin} app ${name}`],
+    hints: [...adviceOn(code, { bin, app: name, ns: app.metadata.namespace, process, memoryMB }), `${bin} why ${name}`],
     details: facts(deployment, log),
   });
 }
@@ -155,11 +171,12 @@ export async function waitForRollout(
     Object.assign(last, { app: seen, outage: undefined });
     if (seen === undefined) throw new KfError('not-found', `App '${app.spec.displayName}' was deleted meanwhile.`);
     if (seen.metadata.annotations?.[annotations.deployId] !== deployId) throw overtaken(seen);
+    if (isCanceled(seen)) throw wasCanceled(seen, options.bin);
     const deployment = deploymentOf(seen, deployId);
     if (deployment === undefined) return undefined;
     alive();
     const enough = options.firstInstance === true && hasFirstInstance(deployment);
-    if (!enough && (deployment.phase === 'Pending' || deployment.phase === 'Starting')) {
+    if (!enough && isUnderWay(seen, deployment)) {
       report(progressOf(deployment));
       return undefined;
     }

@@ -7,6 +7,8 @@ import type { Stored } from '../../api/object.ts';
 import { isAwaited, isUnstaged, packageMark, packagesOf, packageToBuild } from '../../api/packages.ts';
 import type { DropletSummary } from '../../api/results.ts';
 import type { CFApp, CFBuild, CFPackage } from '../../api/types.generated.ts';
+import { rolloutPatch, type RolloutOptions } from '../../api/rollout.ts';
+import { defined } from '../../defined.ts';
 import { KfError } from '../../errors.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { buildKey, reusableBuild } from '../builds/build-key.ts';
@@ -80,12 +82,17 @@ export interface Staged {
   deployId: string;
 }
 
+export interface StageOptions {
+  /** Build even if an equal build exists. */
+  again: boolean;
+  rollout?: RolloutOptions;
+}
+
 /**
  * Stages the app's next droplet, sets it and marks the app as started. Wait for the start with `waitUntilServing`.
- * @param again build even if an equal build exists
  * @throws KfError `failed` when nothing was pushed, those of {@link stagePackage}, `conflict` when a push came in between
  */
-export async function stageAndStart(session: SpaceSession, app: Stored<CFApp>, { again }: { again: boolean }): Promise<Staged> {
+export async function stageAndStart(session: SpaceSession, app: Stored<CFApp>, { again, rollout = {} }: StageOptions): Promise<Staged> {
   const [info, { items }] = await Promise.all([session.info(), session.cluster.list(kinds.package, byApp(session, app))]);
   const packages = packagesOf(app, items);
   const source = packageToBuild(app, packages);
@@ -99,7 +106,11 @@ export async function stageAndStart(session: SpaceSession, app: Stored<CFApp>, {
     assertSameChoice(app, current, droplet);
     if (!again && isDone(current, droplet)) return undefined;
     return {
-      spec: { currentDropletRef: { name: droplet }, desiredState: 'STARTED' },
+      spec: {
+        currentDropletRef: { name: droplet },
+        desiredState: 'STARTED',
+        ...defined({ rollout: rolloutPatch(current, deployId, rollout) }),
+      },
       annotations: {
         [annotations.unstaged]: null,
         [annotations.package]: packageMark(source.metadata.name, packages),

@@ -15,7 +15,8 @@ import { absentAfterMs, awaitedIn, unlessAbsent } from '../controller-wait.ts';
 
 /** The log of an ended pod is read to its end, but no longer than this. */
 const logGraceMs = 3000;
-const keptLines = 30;
+/** When no buildpack matches, a builder's groups print some six lines each, and the first is as important as the last. */
+const keptLines = 60;
 /** The containers of a build run shortly after each other, and the lines of each arrive on a separate connection. */
 const orderMs = 500;
 

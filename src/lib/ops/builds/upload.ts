@@ -11,6 +11,7 @@ import type { CFApp, CFPackage } from '../../api/types.generated.ts';
 import type { RegistryClient } from '../../oci/registry.ts';
 import { openSourceCache, type SourceCache } from '../../source/cache.ts';
 import type { SourceListing } from '../../source/listing.ts';
+import { readOrigin } from '../../source/origin.ts';
 import { packSource, pushSource } from '../../source/pack.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { buildPackage } from '../../../templates/build.ts';
@@ -45,14 +46,15 @@ export async function uploadSource(
   info: KfInfo,
   { app, listing, cacheDir, pushId, registry }: UploadInput,
 ): Promise<{ package: Stored<CFPackage>; bytes: number }> {
-  const { cluster, report, signal } = session;
+  const { cluster, report, env, signal } = session;
   const { contentHash } = listing;
   const guid = randomUUID();
   const place = [info.registry, session.space.guid, app.metadata.name, 'packages'] as const;
   report({ type: 'packaging', files: listing.files, bytes: listing.bytes });
-  const [packed, client] = await Promise.all([
+  const [packed, client, origin] = await Promise.all([
     packSource(listing, { cacheDir, progress: (done) => report({ type: 'bytes', done, total: listing.bytes }), signal }),
     registry ?? openSpaceRegistry(cluster, info, session.space.guid, signal),
+    readOrigin(listing.root, env),
   ]);
   report({ type: 'uploading' });
   const pushed = await withNamedRegistry(info, () =>
@@ -67,6 +69,6 @@ export async function uploadSource(
   );
   report({ type: 'uploaded', bytes: pushed.layerBytesSent });
   const image = `${pushRepository(...place)}@${pushed.digest}`;
-  const wanted = buildPackage({ guid, app, type: 'bits', image, pushId, contentHash }, await authorIn(session));
+  const wanted = buildPackage({ guid, app, type: 'bits', image, pushId, contentHash, origin }, await authorIn(session));
   return { package: await cluster.create(kinds.package, wanted, { signal }), bytes: pushed.layerBytesSent };
 }

@@ -11,12 +11,14 @@ import { BugError } from '../../errors.ts';
 import type { AppPlan } from '../../manifest/plan.ts';
 import type { RegistryClient } from '../../oci/registry.ts';
 import type { SourceListing } from '../../source/listing.ts';
+import { readOrigin } from '../../source/origin.ts';
 import { listSource } from '../../source/source.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { buildPackage } from '../../../templates/build.ts';
 import type { AppFollower } from './app-follower.ts';
 import { buildKey, reusableBuild } from '../builds/build-key.ts';
 import { waitForBuild } from '../builds/build.ts';
+import { withDockerfile } from '../builds/dockerfile.ts';
 import { createBuild, stagePackage, type BuildRequest } from '../builds/stage.ts';
 import { authorIn, openCache, uploadSource } from '../builds/upload.ts';
 import { ensureBinding, isTo } from '../services/user-provided.ts';
@@ -79,6 +81,8 @@ async function fromSource(input: ArtifactInput): Promise<Artifact> {
   try {
     const source = { listing, known: input.stage || !input.force ? known : undefined, cacheDir: cache.dir };
     return await (input.stage ? staged(input, source) : packaged(input, source));
+  } catch (error) {
+    throw withDockerfile(error, plan.path);
   } finally {
     listing.close();
     cache.close();
@@ -179,7 +183,9 @@ async function fromImage(input: ArtifactInput): Promise<Artifact> {
   const guid = randomUUID();
   const image = plan.docker?.image ?? '';
   const pullSecrets = await pullSecretsOf(input);
-  const wanted = buildPackage({ guid, app: follower.app, type: 'docker', image, pullSecrets, pushId }, await authorIn(session));
+  const origin = await readOrigin(undefined, session.env);
+  const content = { type: 'docker' as const, image, pullSecrets, pushId, origin };
+  const wanted = buildPackage({ guid, app: follower.app, ...content }, await authorIn(session));
   const create = (): Promise<Stored<CFPackage>> => cluster.create(kinds.package, wanted, { signal });
   if (!input.stage) return imagePackage(input, wanted, create);
   session.report({ type: 'resolving-image', image });

@@ -9,7 +9,7 @@ import type { CFApp, CFRoute } from '../../api/types.generated.ts';
 import type { AppPlan, PushPlan } from '../../manifest/plan.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { judgeWeb } from '../apps/web-process.ts';
-import { isAtPlace, type RoutePlace } from '../routes/holders.ts';
+import { isMapped, type MappedPlace } from '../routes/destinations.ts';
 import { isTo } from '../services/user-provided.ts';
 import type { AppSnapshot } from './app-snapshot.ts';
 import type { Artifact } from './artifact.ts';
@@ -20,8 +20,8 @@ export interface Changes {
   processes: ProcessStep[];
   env: Record<string, string>;
   metadata: ReturnType<typeof metadataChanges>;
-  /** Routes that do not lead to the app yet. */
-  routes: RoutePlace[];
+  /** Routes that do not lead to the app yet, or with another protocol. */
+  routes: MappedPlace[];
   /** Service instances that are to be bound to the app. */
   services: FoundService[];
   /**
@@ -44,7 +44,7 @@ export interface ChangesInput {
   plan: AppPlan;
   push: PushPlan;
   services: FoundService[];
-  routes: RoutePlace[];
+  routes: MappedPlace[];
   facts: AppSnapshot;
   app: Stored<CFApp>;
   artifact: Artifact;
@@ -66,7 +66,7 @@ export function decideChanges({ session, plan, push, services, routes, facts, ap
     processes: processSteps(build === undefined ? withWeb(plan) : plan, facts, startsWeb),
     env: envChanges(plan, facts),
     metadata: metadataChanges(plan, app),
-    routes: routes.filter((place) => !facts.ownRoutes.some((route) => isAtPlace(route, place))),
+    routes: routes.filter((place) => !facts.ownRoutes.some((route) => isMapped(route, app, place))),
     services: services.filter(({ instance }) => !artifact.bindings.some((binding) => isTo(binding, instance))),
     restart: droplet && artifact.bindings.length > 0,
     // A refused route is unmapped too: it would lead to the app as soon as it gets its address.

@@ -15,7 +15,8 @@ import { readSnapshot, type AppSnapshot } from './app-snapshot.ts';
 import { assertRoom } from './quota.ts';
 import { assertSidecarsFit } from './sidecars.ts';
 import { assertMayPush, openRegistry } from './rights.ts';
-import { assertRoutesFree, type RoutePlace } from '../routes/holders.ts';
+import type { MappedPlace } from '../routes/destinations.ts';
+import { assertRoutesFree } from '../routes/holders.ts';
 import { needsDomains, wantedRoutes } from './route-plan.ts';
 
 /** A service of the plan that was found. */
@@ -30,7 +31,7 @@ export interface Preflight {
   facts: AppSnapshot;
   /** Oldest first; empty if the push needs none. */
   domains: readonly Stored<CFDomain>[];
-  routes: RoutePlace[];
+  routes: MappedPlace[];
   services: FoundService[];
   /** Set for a new app that is made from source. */
   registry?: RegistryClient;

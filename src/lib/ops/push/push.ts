@@ -5,6 +5,7 @@ import { appRevOf } from '../../api/app.ts';
 import { annotations } from '../../api/group.ts';
 import { requireCompatible, type KfInfo } from '../../api/kf-info.ts';
 import type { Stored } from '../../api/object.ts';
+import { rolloutOf, rolloutPatch, type RolloutOptions } from '../../api/rollout.ts';
 import type { CFApp, CFRoute } from '../../api/types.generated.ts';
 import { defined } from '../../defined.ts';
 import type { AppPlan, PushPlan } from '../../manifest/plan.ts';
@@ -49,7 +50,7 @@ function switchApp(
   app: Stored<CFApp>,
   plan: AppPlan,
   droplet: string | undefined,
-  deploy: { id: string; newRev: boolean; start: boolean; changes: Changes },
+  deploy: { id: string; newRev: boolean; start: boolean; changes: Changes; rollout: RolloutOptions },
 ): Promise<Stored<CFApp>> {
   const data = lifecycleChange(plan);
   const patch = (live: Stored<CFApp>) => {
@@ -74,6 +75,7 @@ function switchApp(
       spec: {
         ...(droplet === undefined ? {} : { currentDropletRef: { name: droplet } }),
         desiredState: deploy.start ? 'STARTED' : 'STOPPED',
+        ...defined({ rollout: deploy.start ? rolloutPatch(live, deploy.id, deploy.rollout) : undefined }),
         ...(Object.keys(data).length === 0 ? {} : { lifecycle: { data } }),
       },
     };
@@ -109,6 +111,7 @@ async function apply(
       newRev: newRev && app.spec.desiredState === 'STARTED',
       start: prepared.push.start,
       changes,
+      rollout: prepared.push.rollout,
     };
     const switched = await switchApp(session, locked, plan, target.droplet, deploy);
     return { switched, routes: [...(plan.noRoute ? [] : facts.ownRoutes), ...added] };
@@ -124,7 +127,7 @@ async function verdict(
   follower: AppFollower,
 ): Promise<Stored<CFApp>> {
   const { report, cluster, env, signal, bin } = session;
-  report({ type: 'starting-app', app: plan.name });
+  report({ type: 'starting-app', app: plan.name, asked: rolloutOf(app) !== undefined });
   // A process that is created only from the droplet has the default timeout.
   const planned = plan.processes.map(({ timeoutSeconds = 0 }) => timeoutSeconds);
   const timeoutMs = startTimeoutMs(env, Math.max(ownSecondsOf(facts.processes), ...planned));

@@ -8,6 +8,8 @@ import { heldUntilRestart } from '../../api/held.ts';
 import type { Stored } from '../../api/object.ts';
 import { isSameSettings, printSidecars, type RevisionSettings } from '../../api/revisions.ts';
 import type { CFApp, Sidecar } from '../../api/types.generated.ts';
+import { rolloutPatch, type RolloutOptions } from '../../api/rollout.ts';
+import { defined } from '../../defined.ts';
 import { KfError } from '../../errors.ts';
 import type { ObjectPatch } from '../../kube/patch-as-read.ts';
 import type { SpaceSession } from '../../session/session.ts';
@@ -92,6 +94,7 @@ async function writeProcesses(session: SpaceSession, app: Stored<CFApp>, { comma
 export async function startRollback(
   session: SpaceSession,
   { app, version, droplet, settings }: PreparedRollback,
+  rollout: RolloutOptions = {},
 ): Promise<{ app: Stored<CFApp>; deployId: string }> {
   const { cluster, signal, report } = session;
   const deployId = randomUUID();
@@ -111,7 +114,11 @@ export async function startRollback(
           [annotations.applying]: null,
         },
       },
-      spec: { currentDropletRef: { name: droplet }, desiredState: 'STARTED' },
+      spec: {
+        currentDropletRef: { name: droplet },
+        desiredState: 'STARTED',
+        ...defined({ rollout: rolloutPatch(live, deployId, rollout) }),
+      },
     });
     return writeAsHolder(cluster, locked, deployId, patch, signal);
   };

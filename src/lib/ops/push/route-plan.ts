@@ -4,11 +4,12 @@
 import { randomInt } from 'node:crypto';
 import type { Stored } from '../../api/object.ts';
 import type { CFDomain } from '../../api/types.generated.ts';
+import { defined } from '../../defined.ts';
 import { KfError } from '../../errors.ts';
 import type { AppPlan } from '../../manifest/plan.ts';
 import { splitHostname } from '../../manifest/routes.ts';
 import { assertAddress } from '../routes/address.ts';
-import type { RoutePlace } from '../routes/holders.ts';
+import type { MappedPlace } from '../routes/destinations.ts';
 
 const adjectives = [
   'bold',
@@ -93,10 +94,11 @@ function noSuchDomain(text: string, domains: readonly Stored<CFDomain>[]): KfErr
   });
 }
 
-function namedRoutes(plan: AppPlan, domains: readonly Stored<CFDomain>[]): RoutePlace[] {
+function namedRoutes(plan: AppPlan, domains: readonly Stored<CFDomain>[]): MappedPlace[] {
   const names = domains.map((domain) => domain.spec.name);
   return plan.routes.map((route) => {
-    if (route.port !== undefined || route.protocol === 'tcp') {
+    const { protocol } = route;
+    if (route.port !== undefined || protocol === 'tcp') {
       throw new KfError('usage', `The route ${route.text} asks for TCP, which kf does not route yet.`, { hints: ['Take an HTTP route.'] });
     }
     const split = splitHostname(route.hostname, names);
@@ -104,7 +106,7 @@ function namedRoutes(plan: AppPlan, domains: readonly Stored<CFDomain>[]): Route
     if (split === undefined || domain === undefined) throw noSuchDomain(route.text, domains);
     const place = { host: split.host, domain, path: route.path ?? '' };
     assertAddress(place, `Write the route as HOST.${domain.spec.name}${place.path}.`);
-    return place;
+    return { ...place, ...defined({ protocol }) };
   });
 }
 
@@ -117,7 +119,7 @@ export function needsDomains(plan: AppPlan, hasRoutes: boolean): boolean {
  * The routes that should lead to the app; empty when none are to be added.
  * @param domains oldest first: the first one is the default domain
  */
-export function wantedRoutes(plan: AppPlan, domains: readonly Stored<CFDomain>[], hasRoutes: boolean): RoutePlace[] {
+export function wantedRoutes(plan: AppPlan, domains: readonly Stored<CFDomain>[], hasRoutes: boolean): MappedPlace[] {
   if (plan.noRoute) return [];
   if (plan.routes.length > 0) return namedRoutes(plan, domains);
   if (hasRoutes || !(plan.randomRoute || plan.defaultRoute)) return [];

@@ -7,6 +7,7 @@ import { conditionTypes, kinds, labels } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
 import type { CFDomain, CFRoute } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
+import { patchAsRead } from '../../kube/patch-as-read.ts';
 import { listOrgs, listSpaces } from '../../session/places.ts';
 import type { Session } from '../../session/session.ts';
 import type { NameAndGuid } from '../../session/state.ts';
@@ -48,37 +49,84 @@ const notExternal = ({ bin }: Session, name: string): KfError =>
     hints: [`${bin} create-shared-domain ${name} --internal`],
   });
 
-/**
- * Creates a domain that all orgs share, and waits until the controller has checked it.
- * @param internal its names lead to instances, for apps only
- * @throws KfError `usage` for a name that no domain can have, `conflict` when it overlaps with another domain, `forbidden` for all but operators
- */
-export async function createSharedDomain(session: Session, typed: string, internal = false): Promise<NameAndGuid> {
-  const { cluster, root, signal } = session;
-  const name = typed.toLowerCase();
-  if (internal) assertInternalName(name);
-  else if (name === internalDomain) throw notExternal(session, name);
-  await assertFree(session, name);
-  if (internal) await prepareInternalDomain(session);
-  const author = { changedBy: await session.changedBy(), now: new Date() };
-  const domain = await cluster.create(kinds.domain, buildDomain({ guid: randomUUID(), rootNamespace: root, name, internal }, author), {
-    signal,
-  });
+export interface DomainOptions {
+  /** Its names lead to instances, for apps only. */
+  internal?: boolean | undefined;
+  /** Requests with http are redirected to https. Left out: no for a new domain, and as it is for a present one. */
+  httpRedirect?: boolean | undefined;
+}
+
+async function waitUntilChecked(session: Session, domain: Stored<CFDomain>): Promise<void> {
   const isChecked = (seen: Stored<CFDomain>): boolean => {
     const ready = currentCondition(seen, conditionTypes.ready);
     if (ready?.status === 'False') throw new KfError('conflict', ready.message, { details: { reason: ready.reason } });
     return ready?.status === 'True';
   };
+  const awaited = { type: kinds.domain, object: domain, what: `Domain ${domain.spec.name}` };
+  await waitForController(session, awaited, isChecked, () => ({ type: 'awaiting-controller' }));
+}
+
+/** @throws KfError `usage` when the gateway does not, or cannot, do for one domain what is asked */
+async function assertRedirectPossible(session: Session, { internal, httpRedirect }: DomainOptions): Promise<void> {
+  if (httpRedirect === undefined) return;
+  const { https } = (await session.info()).gateway;
+  const refused = (why: string, ...hints: string[]): KfError => new KfError('usage', `--http-redirect cannot be given: ${why}.`, { hints });
+  if (internal === true) throw refused('the gateway gets no requests for an internal domain');
+  if (https === undefined)
+    throw refused('kf manages no https of the gateway: it is off, or the Gateway is one of yours', `${session.bin} setup --https on`);
+  if (https.redirect === true)
+    throw refused('the gateway redirects the requests for all domains', `${session.bin} setup --http-redirect off`);
+}
+
+/** Changes the settings of a domain that exists. @returns undefined when there is none of that name, or none is given */
+async function updateDomain(session: Session, name: string, { httpRedirect }: DomainOptions): Promise<Stored<CFDomain> | undefined> {
+  if (httpRedirect === undefined) return undefined;
+  const found = (await listDomainObjects(session)).find(({ spec }) => spec.name === name);
+  if (found === undefined) return undefined;
+  const gone = (): KfError => new KfError('not-found', `Domain '${name}' was deleted meanwhile.`);
+  const patchFor = (live: Stored<CFDomain>) =>
+    (live.spec.httpRedirect === true) === httpRedirect ? undefined : { spec: { httpRedirect } };
+  const { object } = await patchAsRead(session.cluster, { type: kinds.domain, object: found, gone }, patchFor, session.signal);
+  await waitUntilChecked(session, object);
+  return object;
+}
+
+/**
+ * Creates a domain that all orgs share, and waits until the controller has checked it. A domain that exists gets the settings that are given.
+ * @throws KfError `usage` for a name that no domain can have, `conflict` when it overlaps with another domain or exists and no setting is given,
+ * `forbidden` for all but operators
+ */
+export async function createSharedDomain(
+  session: Session,
+  typed: string,
+  options: DomainOptions = {},
+): Promise<NameAndGuid & { created: boolean }> {
+  const { cluster, root, signal } = session;
+  const { internal = false, httpRedirect = false } = options;
+  const name = typed.toLowerCase();
+  await assertRedirectPossible(session, options);
+  const present = await updateDomain(session, name, options);
+  if (present !== undefined) return { name, guid: present.metadata.name, created: false };
+  if (internal) assertInternalName(name);
+  else if (name === internalDomain) throw notExternal(session, name);
+  await assertFree(session, name);
+  if (internal) await prepareInternalDomain(session);
+  const author = { changedBy: await session.changedBy(), now: new Date() };
+  const domain = await cluster.create(
+    kinds.domain,
+    buildDomain({ guid: randomUUID(), rootNamespace: root, name, internal, httpRedirect }, author),
+    {
+      signal,
+    },
+  );
   try {
-    await waitForController(session, { type: kinds.domain, object: domain, what: `Domain ${name}` }, isChecked, () => ({
-      type: 'awaiting-controller',
-    }));
+    await waitUntilChecked(session, domain);
   } catch (error) {
     // Another domain was created at the same moment.
     if (error instanceof KfError && error.code === 'conflict') await cluster.delete(kinds.domain, root, domain.metadata.name);
     throw error;
   }
-  return { name, guid: domain.metadata.name };
+  return { name, guid: domain.metadata.name, created: true };
 }
 
 /** The routes on a domain in all spaces of all orgs. @throws KubeError `forbidden` when the caller may not read one of the spaces */

@@ -13,6 +13,7 @@ import type { NameAndGuid } from '../../session/state.ts';
 import { listSpaces } from '../../session/places.ts';
 import { findDomain, listDomainObjects } from '../find.ts';
 import { appNames } from '../rows.ts';
+import { protocolOf } from './destinations.ts';
 import { isLive, otherHolder } from './holders.ts';
 import { noRouteText, routesAt, urlOf, type RouteAddress } from './routes.ts';
 
@@ -26,6 +27,7 @@ export async function listDomains(session: Session, labels?: string): Promise<Do
       availability: 'shared',
       internal: spec.internal === true,
       protocols: ['http'],
+      ...(spec.httpRedirect === true ? { httpRedirect: true as const } : {}),
       ...defined({ certificate: status?.certificate }),
     }))
     .toSorted((a, b) => (a.name < b.name ? -1 : 1));
@@ -53,6 +55,7 @@ function summaryOf(route: Stored<CFRoute>, { space, domain, apps }: Names): Rout
     domain,
     path,
     protocol,
+    appProtocols: [...new Set(destinations.map(protocolOf))].toSorted(),
     apps: [...new Set(destinations.flatMap(({ appRef }) => apps.get(appRef.name) ?? []))].toSorted(),
     url: urlOf({ host, domain, path }),
     ...defined({ problem }),

@@ -30,11 +30,19 @@ export function routeToAsk({ state, routes, processes }: AppDetails): { route: s
   return { route, about: web.healthCheck === 'process' ? { unchecked: true } : {} };
 }
 
+/** True for an address of the host with https. */
+function isSecureAddress(location: string | undefined, host: string): boolean {
+  if (location === undefined || !URL.canParse(location)) return false;
+  const { protocol, hostname } = new URL(location);
+  return protocol === 'https:' && hostname === host;
+}
+
 /**
  * Asks the gateway at its outside address for a route (host, domain and path); undefined when the installation has no such address. The request
  * does not reach an app.
  */
-export async function askRoute({ gateway }: KfInfo, route: string): Promise<RouteAnswer | undefined> {
+export async function askRoute(info: KfInfo, route: string): Promise<RouteAnswer | undefined> {
+  const { gateway } = info;
   if (gateway.externalUrl === undefined) return undefined;
   const slash = route.indexOf('/');
   const [host, path] = slash === -1 ? [route, '/'] : [route.slice(0, slash), route.slice(slash)];
@@ -42,5 +50,10 @@ export async function askRoute({ gateway }: KfInfo, route: string): Promise<Rout
   if (host.startsWith('*')) return undefined;
   const reached = await reachThroughGateway(gateway.externalUrl, host, path, patienceMs, { headers: { [revisionHeader]: '?' } });
   if (!reached.ok) return { url, reachable: false, problem: reached.message };
+  const { https, externalUrl } = gateway;
+  if (https !== undefined && externalUrl.scheme === 'http' && isSecureAddress(reached.location, host)) {
+    // The domain's requests with http are redirected.
+    return askRoute({ ...info, gateway: { ...gateway, externalUrl: { ...externalUrl, scheme: 'https', port: https.port } } }, route);
+  }
   return revisionOfAnswer(reached.location) === undefined ? { url, reachable: false, status: reached.status } : { url, reachable: true };
 }

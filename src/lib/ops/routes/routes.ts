@@ -6,6 +6,7 @@ import { annotations, kinds, labels } from '../../api/group.ts';
 import { appGuidsOf } from '../../api/names.ts';
 import type { Stored } from '../../api/object.ts';
 import type { CFApp, CFDomain, CFRoute, RouteDestination } from '../../api/types.generated.ts';
+import { defined } from '../../defined.ts';
 import { KfError } from '../../errors.ts';
 import { patchAsRead, type ObjectPatch } from '../../kube/patch-as-read.ts';
 import type { SpaceSession } from '../../session/session.ts';
@@ -14,6 +15,7 @@ import { waitForController, waitUntilDeleted } from '../controller-wait.ts';
 import type { OpEvent } from '../../events.ts';
 import { findDomain } from '../find.ts';
 import { assertAddress } from './address.ts';
+import { leadsTo, protocolOf, withDestination, type AppProtocol, type MappedPlace } from './destinations.ts';
 import { waitUntilProgrammed } from './programming.ts';
 import { assertMayTakeEveryHost, explainRefusal, isAtPlace, isLive, isRefused, type RoutePlace } from './holders.ts';
 
@@ -76,12 +78,16 @@ export async function changeDestinations(
 export interface MapOptions extends RouteAddress {
   /** The app's port; if left out, the port that its image exposes. */
   port?: number | undefined;
+  /** Default: http1. */
+  protocol?: AppProtocol | undefined;
 }
 
 export interface Mapped {
   url: string;
   created: boolean;
   mapped: boolean;
+  /** What the gateway speaks to the app now: an earlier mapping keeps its protocol, as in cf. */
+  protocol: AppProtocol;
 }
 
 /**
@@ -143,17 +149,16 @@ export async function liveRoute(
 export async function ensureRoute(
   session: SpaceSession,
   app: Stored<CFApp>,
-  place: RoutePlace,
+  place: MappedPlace,
   known: readonly Stored<CFRoute>[],
 ): Promise<Stored<CFRoute>> {
   const { domain } = place;
   const address = { ...place, domain: domain.spec.name };
   const atPlace = known.filter((route) => isAtPlace(route, place));
   const found = await liveRoute(session, atPlace, urlOf(address));
-  const destination = buildDestination({ guid: randomUUID(), appGuid: app.metadata.name });
-  const isOwn = ({ appRef, processType }: RouteDestination): boolean => appRef.name === app.metadata.name && processType === 'web';
+  const destination = buildDestination({ guid: randomUUID(), appGuid: app.metadata.name, ...defined({ protocol: place.protocol }) });
   const add = async (route: Stored<CFRoute>): Promise<Stored<CFRoute>> =>
-    (await changeDestinations(session, route, (present) => (present.some(isOwn) ? undefined : [...present, destination]))) ?? route;
+    (await changeDestinations(session, route, (present) => withDestination(present, app, destination, place.protocol))) ?? route;
   if (found !== undefined) return add(found);
   try {
     return await createClaimed(session, place, [destination]);
@@ -184,7 +189,12 @@ export async function mapRoute(
   const domain = await findDomain(session, options.domain);
   assertAddress({ ...options, domain }, '-n HOSTNAME gives one.');
   const url = urlOf({ ...options, domain: domain.spec.name });
-  const destination = buildDestination({ guid: randomUUID(), appGuid: app.metadata.name, port: options.port });
+  const destination = buildDestination({
+    guid: randomUUID(),
+    appGuid: app.metadata.name,
+    port: options.port,
+    ...defined({ protocol: options.protocol }),
+  });
   const route = await liveRoute(session, await routesAt(session, domain, options), url);
   if (route === undefined) {
     await assertMayTakeEveryHost(session, { ...options, domain });
@@ -193,14 +203,14 @@ export async function mapRoute(
     onStep('created', url);
     onStep('map', url);
     await waitUntilProgrammed(session, made, url);
-    return { url, created: true, mapped: true };
+    return { url, created: true, mapped: true, protocol: protocolOf(destination) };
   }
   onStep('map', url);
-  const isSame = ({ appRef, processType, port }: RouteDestination): boolean =>
-    appRef.name === app.metadata.name && processType === 'web' && (options.port === undefined || port === options.port);
+  const isSame = (one: RouteDestination): boolean => leadsTo(one, app) && (options.port === undefined || one.port === options.port);
   const changed = await changeDestinations(session, route, (present) => (present.some(isSame) ? undefined : [...present, destination]));
   await waitUntilProgrammed(session, changed ?? route, url);
-  return { url, created: false, mapped: changed !== undefined };
+  const own = (changed ?? route).spec.destinations?.findLast((one) => isSame(one)) ?? destination;
+  return { url, created: false, mapped: changed !== undefined, protocol: protocolOf(own) };
 }
 
 /** Returns false when the route was not mapped to the app. @throws KfError `not-found` in cf's words when the route does not exist */

@@ -10,6 +10,7 @@ import { V3Query } from '../../v3/query.ts';
 import { linksTo } from '../../v3/resource.ts';
 import { appRoutes } from './apps.ts';
 import { objectOf } from './body.ts';
+import { deploymentRoutes } from './deployments.ts';
 import { eventRoutes } from './events.ts';
 import { jobRoutes } from './jobs.ts';
 import { placeRoutes } from './places.ts';
@@ -17,10 +18,13 @@ import { platformRoutes } from './platform.ts';
 import { processRoutes } from './processes.ts';
 import { Reader } from './reader.ts';
 import { routeOf, V3Answer, type V3Route } from './request.ts';
+import { quotaRoutes } from './quotas.ts';
+import { revisionRoutes } from './revisions.ts';
 import { routeRoutes } from './routes.ts';
 import { serviceRoutes } from './services.ts';
 import { sourceRoutes } from './sources.ts';
 import { taskRoutes } from './tasks.ts';
+import { userRoutes } from './users.ts';
 
 /** Every request that is answered. */
 export const v3Routes: readonly V3Route[] = [
@@ -28,9 +32,13 @@ export const v3Routes: readonly V3Route[] = [
   ...appRoutes,
   ...processRoutes,
   ...sourceRoutes,
+  ...deploymentRoutes,
   ...routeRoutes,
   ...placeRoutes,
   ...serviceRoutes,
+  ...revisionRoutes,
+  ...quotaRoutes,
+  ...userRoutes,
   ...taskRoutes,
   ...eventRoutes,
   ...jobRoutes,

@@ -12,9 +12,9 @@ import { readSshState, setAppSsh } from '../apps/ssh-access.ts';
 import { deleteApp } from '../apps/delete.ts';
 import { assertVariable, readEnv, readVariables, setEnv, unsetEnv } from '../apps/env.ts';
 import { restartApp, startApp, stopApp, type Changed } from '../apps/lifecycle.ts';
-import { assertMetadata, changeMetadata, type MetadataChange } from '../apps/metadata.ts';
+import { assertMetadata, changeMetadata } from '../apps/metadata.ts';
 import { renameApp } from '../apps/rename.ts';
-import { fieldsOf, textsOf } from './body.ts';
+import { fieldsOf, metadataIn, textsOf } from './body.ts';
 import { oneWithIncluded, withIncluded } from './included.ts';
 import { deletionOf } from './jobs.ts';
 import { get, patch, post, remove, type Asked, type V3Route } from './request.ts';
@@ -101,23 +101,27 @@ async function sshEnabled(asked: Asked): Promise<unknown> {
   return readSshState(await asked.reader.at(app), app);
 }
 
+/** Sensitive data are the variables, which are in a Secret. */
+async function permissions(asked: Asked): Promise<unknown> {
+  asked.query.allow([], { isList: false });
+  const { metadata, spec } = await appOf(asked);
+  const { cluster, signal } = asked.reader.session;
+  const name = spec.envSecretName ?? '';
+  const question = { verb: 'get', resource: 'secrets', ns: metadata.namespace, ...(name === '' ? {} : { name }) };
+  return { read_basic_data: true, read_sensitive_data: (await cluster.canI(question, signal)).allowed };
+}
+
 /** Name and metadata; other fields are those of a push. */
 async function changeApp(asked: Asked): Promise<unknown> {
   const { name, metadata } = fieldsOf(asked.body(), ['name', 'metadata']);
   if (name !== undefined) assertAppName(typeof name === 'string' ? name : '');
-  const change = metadataOf(metadata);
+  const change = metadataIn(metadata);
   assertMetadata(change);
   let app = await appOf(asked);
   const session = await asked.reader.at(app);
   if (typeof name === 'string') app = await renameApp(session, app, name);
   if (metadata !== undefined) app = await changeMetadata(session, app, change);
   return presentApp(app, asked.link);
-}
-
-function metadataOf(given: unknown): MetadataChange {
-  if (given === undefined) return {};
-  const { labels = {}, annotations = {} } = fieldsOf(given, ['labels', 'annotations']);
-  return { labels: textsOf(labels, 'labels'), annotations: textsOf(annotations, 'annotations') };
 }
 
 type Action = (session: SpaceSession, app: Stored<CFApp>) => Promise<Pick<Changed, 'app'>>;
@@ -146,6 +150,7 @@ export const appRoutes: readonly V3Route[] = [
   get('/v3/apps/:guid/features/:name', oneFeature),
   patch('/v3/apps/:guid/features/:name', changeFeature),
   get('/v3/apps/:guid/ssh_enabled', sshEnabled),
+  get('/v3/apps/:guid/permissions', permissions),
   patch('/v3/apps/:guid', changeApp),
   patch('/v3/apps/:guid/environment_variables', changeVariables),
   post('/v3/apps/:guid/actions/start', acting(startApp)),

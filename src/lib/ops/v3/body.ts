@@ -1,5 +1,6 @@
 // The fields of a request's body. A field that would have no effect is refused.
 
+import type { MetadataChange } from '../apps/metadata.ts';
 import { V3Error } from '../../v3/errors.ts';
 
 type Fields = Record<string, unknown>;
@@ -36,6 +37,13 @@ export function textsOf(value: unknown, what: string): Record<string, string | n
       throw new V3Error('unprocessable', `${what} must have texts; '${name}' has none.`);
     }),
   );
+}
+
+/** The change of labels and annotations in a body; nothing without one. */
+export function metadataIn(given: unknown): MetadataChange {
+  if (given === undefined) return {};
+  const { labels = {}, annotations = {} } = fieldsOf(given, ['labels', 'annotations']);
+  return { labels: textsOf(labels, 'labels'), annotations: textsOf(annotations, 'annotations') };
 }
 
 /** A whole number, if it is given. @throws V3Error 422 */

@@ -1,5 +1,6 @@
 // Organizations, spaces and roles.
 
+import { kinds } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
 import { isSshEnabled } from '../../api/ssh.ts';
 import type { CFOrg, CFSpace } from '../../api/types.generated.ts';
@@ -12,9 +13,11 @@ import { pageOf } from '../../v3/pages.ts';
 import { presentOrg, presentRoles, presentSpace } from '../../v3/places.ts';
 import type { V3Resource } from '../../v3/resource.ts';
 import { setSpaceSsh } from '../apps/ssh-access.ts';
+import { assertMetadata, type MetadataChange } from '../apps/metadata.ts';
+import { changeMetadataOf } from '../labels.ts';
 import { deleteOrg, deleteSpace } from '../tenancy/delete.ts';
 import { renameOrg, renameSpace } from '../tenancy/rename.ts';
-import { fieldsOf } from './body.ts';
+import { fieldsOf, metadataIn } from './body.ts';
 import { oneWithIncluded, withIncluded } from './included.ts';
 import { deletionOf } from './jobs.ts';
 import { get, patch, remove, type Asked, type V3Route } from './request.ts';
@@ -76,11 +79,13 @@ async function oneRole(asked: Asked): Promise<unknown> {
   return found;
 }
 
-/** The new name of an org or space. @throws V3Error 422 */
-function nameOf(asked: Asked): string {
-  const { name } = fieldsOf(asked.body(), ['name']);
-  if (typeof name === 'string' && name !== '') return name;
-  throw new V3Error('unprocessable', 'Name must be a text');
+/** The new name and metadata of an org or space. @throws V3Error 422 */
+function changeIn(asked: Asked): { name: string | undefined; metadata: MetadataChange } {
+  const { name, metadata } = fieldsOf(asked.body(), ['name', 'metadata']);
+  if (name !== undefined && (typeof name !== 'string' || name === '')) throw new V3Error('unprocessable', 'Name must be a text');
+  const change = metadataIn(metadata);
+  assertMetadata(change);
+  return { name, metadata: change };
 }
 
 /** The ops find orgs and spaces by their names; of two with one name, only the older one is found. */
@@ -104,17 +109,21 @@ async function spaceToChange({ reader, part }: Asked): Promise<{ space: Stored<C
 }
 
 async function changeOrg(asked: Asked): Promise<unknown> {
-  const name = nameOf(asked);
+  const { name, metadata } = changeIn(asked);
+  const { reader, link } = asked;
   const org = await orgToChange(asked);
-  await renameOrg(asked.reader.session, org.spec.displayName, name);
-  return presentOrg(await asked.reader.org(org.metadata.name), asked.link);
+  if (name !== undefined) await renameOrg(reader.session, org.spec.displayName, name);
+  const object = await reader.org(org.metadata.name);
+  return presentOrg(await changeMetadataOf(reader.session, { type: kinds.org, object, what: 'The org' }, metadata), link);
 }
 
 async function changeSpace(asked: Asked): Promise<unknown> {
-  const name = nameOf(asked);
+  const { name, metadata } = changeIn(asked);
   const { space, session } = await spaceToChange(asked);
-  await renameSpace(session, space.spec.displayName, name);
-  return presentSpace({ ...space, spec: { ...space.spec, displayName: name } }, asked.link);
+  if (name !== undefined) await renameSpace(session, space.spec.displayName, name);
+  const object = await session.cluster.get(kinds.space, session.org.guid, space.metadata.name, session.signal);
+  if (object === undefined) throw new V3Error('not-found', 'Space not found');
+  return presentSpace(await changeMetadataOf(session, { type: kinds.space, object, what: 'The space' }, metadata), asked.link);
 }
 
 /** A deletion that takes longer than the op waits goes on in the cluster, and its job tells how it stands. */

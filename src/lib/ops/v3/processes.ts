@@ -8,11 +8,12 @@ import { KfError } from '../../errors.ts';
 import { V3Error } from '../../v3/errors.ts';
 import { pageOf } from '../../v3/pages.ts';
 import { presentProcess, presentStats } from '../../v3/processes.ts';
+import { restartInstance } from '../apps/restart-instance.ts';
 import { findProcess, scaleApp } from '../apps/scale.ts';
 import { LiveInstances } from '../instances/live.ts';
 import { appOf } from './apps.ts';
 import { fieldsOf, wholeNumber } from './body.ts';
-import { get, post, V3Answer, type Asked, type V3Route } from './request.ts';
+import { get, post, remove, V3Answer, type Asked, type V3Route } from './request.ts';
 
 interface Found {
   app: Stored<CFApp>;
@@ -108,13 +109,25 @@ const scaling =
     return new V3Answer(202, presentProcess(now, asked.link));
   };
 
+/** As `kf restart-app-instance`; another instance starts in its place. */
+const ending =
+  (find: Find) =>
+  async (asked: Asked): Promise<unknown> => {
+    const index = /^\d{1,6}$/.test(asked.part('index')) ? Number(asked.part('index')) : -1;
+    const { app, process } = await find(asked);
+    await restartInstance(await asked.reader.at(app), app, process.spec.processType, index);
+    return new V3Answer(204);
+  };
+
 export const processRoutes: readonly V3Route[] = [
   get('/v3/processes', listProcesses),
   get('/v3/processes/:guid', showing(byGuid)),
   get('/v3/processes/:guid/stats', measuring(byGuid)),
   post('/v3/processes/:guid/actions/scale', scaling(byGuid)),
+  remove('/v3/processes/:guid/instances/:index', ending(byGuid)),
   get('/v3/apps/:guid/processes', ofApp),
   get('/v3/apps/:guid/processes/:type', showing(byType)),
   get('/v3/apps/:guid/processes/:type/stats', measuring(byType)),
   post('/v3/apps/:guid/processes/:type/actions/scale', scaling(byType)),
+  remove('/v3/apps/:guid/processes/:type/instances/:index', ending(byType)),
 ];

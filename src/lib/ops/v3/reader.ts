@@ -67,12 +67,34 @@ export class Reader {
     return this.#inEach(type, wanted);
   }
 
+  /** The objects of these namespaces; none of a namespace that the caller may not read. */
+  listIn<T extends KubeObject>(type: ResourceType<T>, namespaces: readonly string[]): Promise<Stored<T>[]> {
+    return this.#inEach(type, namespaces);
+  }
+
+  /** The same. @throws KfError `forbidden` for a namespace that the caller may not read */
+  listWhole<T extends KubeObject>(type: ResourceType<T>, namespaces: readonly string[]): Promise<Stored<T>[]> {
+    return this.#inEach(type, namespaces, (reading) => reading);
+  }
+
+  /** Those of which the answer is yes; no where the caller may not ask. */
+  async filterAllowed<T>(items: readonly T[], ask: (item: T) => Promise<boolean>): Promise<T[]> {
+    const answers = await this.#limit.map(items, (item) => ifAllowed(ask(item), false));
+    return items.filter((_, at) => answers[at]);
+  }
+
   /** The roles in the orgs and spaces that the query chooses. */
   async roleBindings(query: V3Query): Promise<Stored<RoleBinding>[]> {
     const [spaces, orgs] = [query.words('space_guids'), query.words('organization_guids')];
     if (spaces !== undefined || orgs !== undefined) return this.#inEach(roleBindingType, [...(spaces ?? []), ...(orgs ?? [])]);
     const all = [...(await this.orgs()), ...(await this.spaces())];
     return this.#inEach(roleBindingType, all.map(guidOf));
+  }
+
+  /** The roles in the whole installation: in its root namespace, and in all orgs and spaces. */
+  async allRoleBindings(): Promise<Stored<RoleBinding>[]> {
+    const all = [...(await this.orgs()), ...(await this.spaces())];
+    return this.#inEach(roleBindingType, [this.session.root, ...all.map(guidOf)]);
   }
 
   /** @param what its kind in a sentence: `App` @throws V3Error 404 */
@@ -143,10 +165,14 @@ export class Reader {
     return found.filter((object) => object !== undefined);
   }
 
-  async #inEach<T extends KubeObject>(type: ResourceType<T>, namespaces: readonly string[]): Promise<Stored<T>[]> {
+  async #inEach<T extends KubeObject>(
+    type: ResourceType<T>,
+    namespaces: readonly string[],
+    judge: (reading: Promise<Stored<T>[]>) => Promise<Stored<T>[]> = (reading) => ifAllowed(reading, []),
+  ): Promise<Stored<T>[]> {
     const { cluster, signal } = this.session;
     const read = async (ns: string): Promise<Stored<T>[]> => (await cluster.list(type, { ns, signal })).items.filter(isLive);
-    const lists = await this.#limit.map([...new Set(namespaces)].filter(isGuid), (ns) => ifAllowed(read(ns), []));
+    const lists = await this.#limit.map([...new Set(namespaces)].filter(isGuid), (ns) => judge(read(ns)));
     return lists.flat();
   }
 }

@@ -6,12 +6,15 @@ import type { CFRoute } from '../../api/types.generated.ts';
 import { V3Error } from '../../v3/errors.ts';
 import { pageOf } from '../../v3/pages.ts';
 import { presentDestinations, presentDomain, presentRoute } from '../../v3/routes.ts';
+import { assertMetadata, type MetadataChange } from '../apps/metadata.ts';
+import { changeMetadataOf } from '../labels.ts';
 import { listDomainObjects } from '../find.ts';
 import { deleteKnownRoute } from '../routes/delete.ts';
 import { urlOf } from '../routes/routes.ts';
+import { fieldsOf, metadataIn } from './body.ts';
 import { oneWithIncluded, withIncluded } from './included.ts';
 import { deletionOf } from './jobs.ts';
-import { get, remove, type Asked, type V3Route } from './request.ts';
+import { get, patch, remove, type Asked, type V3Route } from './request.ts';
 
 const includes = ['domain', 'space', 'space.organization'];
 const filters = ['hosts', 'paths', 'domain_guids', 'app_guids', 'label_selector'];
@@ -70,6 +73,20 @@ async function destinations(asked: Asked): Promise<unknown> {
   return presentDestinations(await routeOf(asked), asked.link);
 }
 
+/** The metadata that a request changes. */
+function metadataAsked(asked: Asked): MetadataChange {
+  const change = metadataIn(fieldsOf(asked.body(), ['metadata'])['metadata']);
+  assertMetadata(change);
+  return change;
+}
+
+async function changeRoute(asked: Asked): Promise<unknown> {
+  const change = metadataAsked(asked);
+  const [object, nameOf] = await Promise.all([routeOf(asked), domainNames(asked)]);
+  const route = await changeMetadataOf(asked.reader.session, { type: kinds.route, object, what: 'The route' }, change);
+  return presentRoute(route, nameOf(route.spec.domainRef.name), asked.link);
+}
+
 /** As `kf delete-route` deletes it: when this ends, the gateway sends no more requests for it to apps. */
 async function removeRoute(asked: Asked): Promise<unknown> {
   const route = await routeOf(asked);
@@ -97,6 +114,14 @@ async function oneDomain({ reader, part, link }: Asked): Promise<unknown> {
   return presentDomain(found, link);
 }
 
+async function changeDomain(asked: Asked): Promise<unknown> {
+  const change = metadataAsked(asked);
+  const { session } = asked.reader;
+  const object = (await listDomainObjects(session)).find(({ metadata }) => metadata.name === asked.part('guid'));
+  if (object === undefined) throw new V3Error('not-found', 'Domain not found');
+  return presentDomain(await changeMetadataOf(session, { type: kinds.domain, object, what: 'The domain' }, change), asked.link);
+}
+
 /** All orgs share all domains. */
 async function domainsOfOrg(asked: Asked): Promise<unknown> {
   await asked.reader.org(asked.part('guid'));
@@ -115,10 +140,12 @@ export const routeRoutes: readonly V3Route[] = [
   get('/v3/routes', listRoutes),
   get('/v3/routes/:guid', oneRoute),
   get('/v3/routes/:guid/destinations', destinations),
+  patch('/v3/routes/:guid', changeRoute),
   remove('/v3/routes/:guid', removeRoute),
   get('/v3/apps/:guid/routes', routesOfApp),
   get('/v3/domains', listDomains),
   get('/v3/domains/:guid', oneDomain),
+  patch('/v3/domains/:guid', changeDomain),
   get('/v3/organizations/:guid/domains', domainsOfOrg),
   get('/v3/organizations/:guid/domains/default', defaultDomain),
 ];

@@ -1,13 +1,20 @@
 // Service instances and their bindings.
 
+import { secretType } from '../../api/core.ts';
+import { readCredentials } from '../../api/credentials.ts';
 import { kinds } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
-import type { CFServiceBinding } from '../../api/types.generated.ts';
+import type { CFServiceBinding, CFServiceInstance } from '../../api/types.generated.ts';
+import { V3Error } from '../../v3/errors.ts';
 import { pageOf } from '../../v3/pages.ts';
 import { presentBinding, presentServiceInstance } from '../../v3/services.ts';
+import { assertMetadata } from '../apps/metadata.ts';
+import { changeMetadataOf } from '../labels.ts';
+import { renameService } from '../services/instances.ts';
 import { deleteService } from '../services/user-provided.ts';
+import { fieldsOf, metadataIn } from './body.ts';
 import { oneWithIncluded, withIncluded } from './included.ts';
-import { get, remove, V3Answer, type Asked, type V3Route } from './request.ts';
+import { get, patch, remove, V3Answer, type Asked, type V3Route } from './request.ts';
 
 const includes = ['app', 'service_instance'];
 
@@ -37,6 +44,49 @@ async function removeInstance({ reader, part }: Asked): Promise<unknown> {
   const instance = await reader.find(kinds.serviceInstance, 'Service instance', part('guid'));
   await deleteService(await reader.at(instance), instance);
   return new V3Answer(204);
+}
+
+/** What the Secret of an instance has. @throws V3Error 404 for a managed instance, 422 when there are none yet */
+async function credentialsOf({ reader }: Asked, instance: Stored<CFServiceInstance>): Promise<Record<string, unknown>> {
+  const { cluster, signal } = reader.session;
+  const { namespace } = instance.metadata;
+  if (instance.spec.type !== 'user-provided') throw new V3Error('not-found', 'Service instance not found');
+  const secret = await cluster.get(secretType, namespace, instance.spec.secretName, signal);
+  const found = secret === undefined ? 'The credentials do not exist yet' : readCredentials(instance, secret);
+  if (typeof found === 'string') throw new V3Error('unprocessable', `${found}.`);
+  return found.values;
+}
+
+async function credentials(asked: Asked): Promise<unknown> {
+  asked.query.allow([], { isList: false });
+  return credentialsOf(asked, await asked.reader.find(kinds.serviceInstance, 'Service instance', asked.part('guid')));
+}
+
+/** What an app gets by a binding. */
+async function details(asked: Asked): Promise<unknown> {
+  asked.query.allow([], { isList: false });
+  const { reader, part } = asked;
+  const { metadata, spec } = await reader.find(kinds.serviceBinding, 'Service credential binding', part('guid'));
+  const { cluster, signal } = reader.session;
+  const instance = await cluster.get(kinds.serviceInstance, metadata.namespace, spec.service.name ?? '', signal);
+  if (instance === undefined) throw new V3Error('not-found', 'Service credential binding not found');
+  const drain = instance.spec.syslogDrainUrl ?? '';
+  return { credentials: await credentialsOf(asked, instance), ...(drain === '' ? {} : { syslog_drain_url: drain }), volume_mounts: [] };
+}
+
+/** Name and metadata; `kf update-user-provided-service` changes the rest. */
+async function changeInstance(asked: Asked): Promise<unknown> {
+  const { name, metadata } = fieldsOf(asked.body(), ['name', 'metadata']);
+  if (name !== undefined && (typeof name !== 'string' || name === '')) throw new V3Error('unprocessable', 'Name must be a text');
+  const change = metadataIn(metadata);
+  assertMetadata(change);
+  const find = (): Promise<Stored<CFServiceInstance>> => asked.reader.find(kinds.serviceInstance, 'Service instance', asked.part('guid'));
+  const instance = await find();
+  const session = await asked.reader.at(instance);
+  if (typeof name === 'string') await renameService(session, instance, name);
+  const what = `Service instance '${instance.spec.displayName}'`;
+  await changeMetadataOf(session, { type: kinds.serviceInstance, object: await find(), what }, change);
+  return presentServiceInstance(await find(), asked.link);
 }
 
 /** Names of objects by GUID, if the query has a filter that needs them. */
@@ -85,7 +135,10 @@ async function oneBinding(asked: Asked): Promise<unknown> {
 export const serviceRoutes: readonly V3Route[] = [
   get('/v3/service_instances', listInstances),
   get('/v3/service_instances/:guid', oneInstance),
+  get('/v3/service_instances/:guid/credentials', credentials),
+  patch('/v3/service_instances/:guid', changeInstance),
   remove('/v3/service_instances/:guid', removeInstance),
   get('/v3/service_credential_bindings', listBindings),
   get('/v3/service_credential_bindings/:guid', oneBinding),
+  get('/v3/service_credential_bindings/:guid/details', details),
 ];

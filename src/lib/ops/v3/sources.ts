@@ -1,14 +1,16 @@
-// Packages, builds, droplets and deployments.
+// Packages, builds and droplets.
 
 import { kinds } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
-import type { CFApp, CFBuild, CFPackage } from '../../api/types.generated.ts';
+import type { CFBuild, CFPackage } from '../../api/types.generated.ts';
 import { V3Error } from '../../v3/errors.ts';
 import { pageOf } from '../../v3/pages.ts';
 import type { V3Resource } from '../../v3/resource.ts';
-import { presentBuild, presentDeployment, presentDroplet, presentPackage } from '../../v3/sources.ts';
+import { presentBuild, presentDroplet, presentPackage } from '../../v3/sources.ts';
+import { setDroplet } from '../apps/droplets.ts';
 import { appOf } from './apps.ts';
-import { get, type Asked, type V3Route } from './request.ts';
+import { fieldsOf } from './body.ts';
+import { get, patch, type Asked, type V3Route } from './request.ts';
 
 const places = ['guids', 'app_guids', 'space_guids', 'organization_guids', 'label_selector'];
 
@@ -73,9 +75,30 @@ async function buildsOfApp(asked: Asked): Promise<unknown> {
 }
 
 async function dropletsOfApp(asked: Asked): Promise<unknown> {
-  asked.query.allow(['guids', 'states', 'label_selector']);
-  const found = await ofApp(asked, (options) => asked.reader.session.cluster.list(kinds.build, options));
-  return page(asked, found.filter(isStaged), presentDroplet);
+  const { query, reader } = asked;
+  query.allow(['guids', 'states', 'current', 'label_selector']);
+  const [app, found] = await Promise.all([
+    query.has('current') ? appOf(asked) : undefined,
+    ofApp(asked, (options) => reader.session.cluster.list(kinds.build, options)),
+  ]);
+  const isCurrent = ({ metadata }: Stored<CFBuild>): string => String(metadata.name === app?.spec.currentDropletRef?.name);
+  return page(
+    asked,
+    found.filter((build) => isStaged(build) && query.matches('current', isCurrent(build))),
+    presentDroplet,
+  );
+}
+
+async function dropletsOfPackage(asked: Asked): Promise<unknown> {
+  const { query, reader, part } = asked;
+  query.allow(['guids', 'states', 'label_selector']);
+  const { metadata } = await reader.find(kinds.package, 'Package', part('guid'));
+  const builds = await reader.listWhole(kinds.build, [metadata.namespace]);
+  return page(
+    asked,
+    builds.filter((build) => isStaged(build) && build.spec.packageRef.name === metadata.name),
+    presentDroplet,
+  );
 }
 
 async function currentBuild(asked: Asked): Promise<Stored<CFBuild>> {
@@ -100,6 +123,15 @@ async function currentDropletLink(asked: Asked): Promise<unknown> {
   };
 }
 
+/** As `kf set-droplet`: what runs stays as it is until the app is started again. */
+async function changeCurrentDroplet(asked: Asked): Promise<unknown> {
+  const { guid } = fieldsOf(fieldsOf(asked.body(), ['data'])['data'], ['guid']);
+  if (typeof guid !== 'string' || guid === '') throw new V3Error('unprocessable', 'Data must have the guid of a droplet');
+  const app = await appOf(asked);
+  await setDroplet(await asked.reader.at(app), app, guid);
+  return currentDropletLink(asked);
+}
+
 async function onePackage({ reader, part, link }: Asked): Promise<unknown> {
   return presentPackage(await reader.find(kinds.package, 'Package', part('guid')), link);
 }
@@ -114,58 +146,18 @@ async function oneDroplet({ reader, part, link }: Asked): Promise<unknown> {
   return presentDroplet(build, link);
 }
 
-interface Deployment {
-  app: Stored<CFApp>;
-  resource: V3Resource;
-}
-
-/** The last deployment of each app. */
-async function deployments({ reader, query, link }: Asked): Promise<Deployment[]> {
-  const apps = await reader.list(kinds.app, query);
-  return apps.flatMap((app) => {
-    const resource = presentDeployment(app, link);
-    return resource === undefined ? [] : [{ app, resource }];
-  });
-}
-
-async function listDeployments(asked: Asked): Promise<unknown> {
-  const { query, link } = asked;
-  query.allow(['app_guids', 'space_guids', 'organization_guids', 'states', 'status_values', 'status_reasons']);
-  const found = (await deployments(asked)).filter(({ app, resource }) => {
-    const { value, reason } = resource['status'] as { value: string; reason: string };
-    return (
-      query.matches('app_guids', app.metadata.name) &&
-      query.matches('status_values', value) &&
-      query.matches('status_reasons', reason) &&
-      query.matches('states', value, reason)
-    );
-  });
-  return pageOf(
-    found.map(({ resource }) => resource),
-    query,
-    link,
-  );
-}
-
-async function oneDeployment(asked: Asked): Promise<unknown> {
-  asked.query.allow([], { isList: false });
-  const found = (await deployments(asked)).find(({ resource }) => resource.guid === asked.part('guid'));
-  if (found === undefined) throw new V3Error('not-found', 'Deployment not found');
-  return found.resource;
-}
-
 export const sourceRoutes: readonly V3Route[] = [
   get('/v3/packages', listPackages),
   get('/v3/packages/:guid', onePackage),
+  get('/v3/packages/:guid/droplets', dropletsOfPackage),
   get('/v3/builds', listBuilds),
   get('/v3/builds/:guid', oneBuild),
   get('/v3/droplets', listDroplets),
   get('/v3/droplets/:guid', oneDroplet),
-  get('/v3/deployments', listDeployments),
-  get('/v3/deployments/:guid', oneDeployment),
   get('/v3/apps/:guid/packages', packagesOfApp),
   get('/v3/apps/:guid/builds', buildsOfApp),
   get('/v3/apps/:guid/droplets', dropletsOfApp),
   get('/v3/apps/:guid/droplets/current', currentDroplet),
   get('/v3/apps/:guid/relationships/current_droplet', currentDropletLink),
+  patch('/v3/apps/:guid/relationships/current_droplet', changeCurrentDroplet),
 ];

@@ -1,0 +1,72 @@
+// The command to try, by the cause of a failure. What a failed command prints and what `kf why` prints come from here. Pure.
+
+import type { CauseCode } from './causes.ts';
+
+/** What the commands are about. */
+export interface Advised {
+  /** The name of the program. */
+  bin: string;
+  app: string;
+  /** Namespace of the space. */
+  ns: string;
+  process?: string | undefined;
+  /** What the process has now. */
+  memoryMB?: number | undefined;
+}
+
+type Advice = (about: Advised) => string;
+
+const otherImage: Advice = ({ bin, app }) => `${bin} push ${app} -o IMAGE`;
+const again: Advice = ({ bin, app }) => `${bin} restage ${app}`;
+const push: Advice = ({ bin, app }) => `${bin} push ${app}`;
+const nodes: Advice = () => 'kubectl describe nodes';
+const gateways: Advice = () => 'kubectl get gateways,httproutes -A';
+const variables: Advice = ({ bin, app }) => `${bin} env ${app}`;
+const scale = ({ bin, app, process = 'web' }: Advised, size: string): string =>
+  `${bin} scale ${app}${process === 'web' ? '' : ` --process ${process}`} ${size}`;
+
+/** The command that goes against the cause itself. */
+const against: Partial<Record<CauseCode, Advice>> = {
+  'image-not-found': otherImage,
+  'image-user': otherImage,
+  'wrong-architecture': otherImage,
+  'image-unauthorized': ({ bin, app }) => `CF_DOCKER_PASSWORD=PASSWORD ${bin} push ${app} -o IMAGE --docker-username USERNAME`,
+  'no-buildpack': ({ bin }) => `${bin} buildpacks`,
+  'build-oom': again,
+  'build-timeout': again,
+  'source-fetch': again,
+  'build-registry': again,
+  'no-builder': push,
+  'droplet-missing': push,
+  oom: (about) => scale(about, about.memoryMB === undefined ? '-m MEMORY' : `-m ${about.memoryMB * 2}M`),
+  disk: (about) => scale(about, '-k DISK'),
+  'health-http': ({ bin, app }) => `${bin} set-health-check ${app} http --endpoint PATH`,
+  'start-timeout': ({ bin, app }) => `${bin} push ${app} -t SECONDS`,
+  'command-not-found': ({ bin, app }) => `${bin} push ${app} -c COMMAND`,
+  quota: ({ ns }) => `kubectl describe quota -n ${ns}`,
+  'no-room': nodes,
+  'node-lost': nodes,
+  evicted: nodes,
+  'binding-not-ready': ({ bin }) => `${bin} services`,
+  'secret-missing': variables,
+  'environment-too-large': variables,
+  'route-taken': ({ bin, app }) => `${bin} map-route ${app} DOMAIN -n HOST`,
+  'gateway-down': gateways,
+  'route-not-programmed': gateways,
+  'controller-absent': () => 'kubectl get pods -n kf-system',
+  'name-taken': ({ bin }) => `${bin} apps`,
+};
+
+/** The causes of which the logs say nothing. */
+const withoutLogs: ReadonlySet<CauseCode> = new Set([
+  'image-not-found', 'image-unauthorized', 'registry-unreachable', 'registry-certificate', 'quota', 'no-room', 'admission', 'route-taken', 'name-taken',
+  'controller-absent', 'binding-not-ready',
+]); // prettier-ignore
+
+/** The commands for an app, the most useful first. */
+export function adviceOn(code: CauseCode, about: Advised): string[] {
+  const { bin, app } = about;
+  const logs = `${bin} logs ${app} --recent`;
+  const own = against[code]?.(about);
+  return [...(own === undefined ? [] : [own]), withoutLogs.has(code) ? `${bin} events ${app}` : logs];
+}

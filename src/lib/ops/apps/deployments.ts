@@ -1,0 +1,70 @@
+// `cancel-deployment` and `continue-deployment`: each is one patch of the CFApp; the controller does the rest.
+
+import { configMapType } from '../../api/core.ts';
+import { annotations } from '../../api/group.ts';
+import type { Stored } from '../../api/object.ts';
+import { readRecords, revisionsName } from '../../api/revisions.ts';
+import { canaryOf, deploymentStateOf, rolloutOf, type RolloutPatch } from '../../api/rollout.ts';
+import type { CFApp } from '../../api/types.generated.ts';
+import { KfError } from '../../errors.ts';
+import type { SpaceSession } from '../../session/session.ts';
+import { changeApp } from './changes.ts';
+
+const deployIdOf = ({ metadata }: Stored<CFApp>): string => metadata.annotations?.[annotations.deployId] ?? '';
+
+/** In cf's words. */
+function noneActive({ bin }: SpaceSession, { spec: { displayName } }: Stored<CFApp>): KfError {
+  return new KfError('not-found', 'No active deployment found for app.', { hints: [`${bin} app ${displayName}`] });
+}
+
+/** The droplet of the version that served last; undefined when none has. @throws KfError `not-found` when its revision is not recorded any more */
+async function dropletBefore({ cluster, space, signal, bin }: SpaceSession, app: Stored<CFApp>): Promise<string | undefined> {
+  const deployed = app.status?.revision?.deployed;
+  if (deployed === undefined) return undefined;
+  const records = readRecords(await cluster.get(configMapType, space.guid, revisionsName(app.metadata.name), signal));
+  const record = records.find(({ version }) => version === deployed);
+  if (record !== undefined) return record.droplet;
+  const message = `Revision '${deployed}' served before this deployment, and its record is gone: the deployment cannot be canceled.`;
+  throw new KfError('not-found', message, { hints: [`${bin} revisions ${app.spec.displayName}`] });
+}
+
+/**
+ * Returns to the version before the app's present change: the app gets its droplet back, and the controller its instances. Variables and settings of
+ * processes stay, as in cf; they take effect with the next start. Nothing is written when it is canceled already.
+ * @throws KfError `not-found` when no change is under way, or no version has served before it
+ */
+export async function cancelDeployment(session: SpaceSession, app: Stored<CFApp>): Promise<Stored<CFApp>> {
+  const id = deployIdOf(app);
+  const state = deploymentStateOf(app);
+  if (state === 'CANCELING') return app;
+  const droplet = state === 'DEPLOYING' || state === 'PAUSED' ? await dropletBefore(session, app) : undefined;
+  if (droplet === undefined) throw noneActive(session, app);
+  return changeApp(session, app, (current) => {
+    const now = deploymentStateOf(current);
+    if (deployIdOf(current) !== id || (now !== 'DEPLOYING' && now !== 'PAUSED')) throw noneActive(session, current);
+    const asked: Omit<RolloutPatch, 'id'> = rolloutOf(current) ?? { strategy: null, maxInFlight: null, instanceSteps: null, step: null };
+    return { spec: { currentDropletRef: { name: droplet }, rollout: { ...asked, id, canceled: true } } };
+  });
+}
+
+/**
+ * Lets a paused canary go to its next step, or after the last one replace all instances. Wait with `waitUntilServing`.
+ * @throws KfError `not-found` when no change is under way, `conflict` when it is not paused
+ */
+export async function continueDeployment(session: SpaceSession, app: Stored<CFApp>): Promise<{ app: Stored<CFApp>; deployId: string }> {
+  const id = deployIdOf(app);
+  const step = canaryOf(app)?.step;
+  const next = await changeApp(session, app, (current) => {
+    // Another continuation has gone to this step already.
+    if (deployIdOf(current) === id && step !== undefined && canaryOf(current)?.step === step + 1) return undefined;
+    const state = deploymentStateOf(current);
+    if (deployIdOf(current) !== id || state === undefined || state === 'DEPLOYED' || state === 'CANCELED')
+      throw noneActive(session, current);
+    if (state !== 'PAUSED') {
+      const message = `Cannot continue a deployment with status: ACTIVE and reason: ${state}`;
+      throw new KfError('conflict', message, { hints: [`${session.bin} app ${current.spec.displayName}`] });
+    }
+    return { spec: { rollout: { id, step: (step ?? 1) + 1 } } };
+  });
+  return { app: next, deployId: id };
+}

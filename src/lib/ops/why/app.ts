@@ -1,0 +1,227 @@
+// Why an app does not run as it should: the last change that failed, an instance that does not run, or nothing.
+
+import { adviceOn } from '../../api/advice.ts';
+import { processesOf } from '../../api/app.ts';
+import { causeOfDeployment, causeOfReason, readCause, type CauseCode } from '../../api/causes.ts';
+import { findCondition } from '../../api/conditions.ts';
+import { configMapType } from '../../api/core.ts';
+import { annotations, conditionTypes, kinds, labels } from '../../api/group.ts';
+import type { Stored } from '../../api/object.ts';
+import type { WhyDetails } from '../../api/results.ts';
+import { revisionsName } from '../../api/revisions.ts';
+import { readVerdicts, type Verdict } from '../../api/verdicts.ts';
+import type { CFApp, CFBuild, CFProcess, DeploymentStatus, InstanceStatus } from '../../api/types.generated.ts';
+import { defined } from '../../defined.ts';
+import { KfError } from '../../errors.ts';
+import { isForbidden } from '../../kube/errors.ts';
+import { watchObject } from '../../kube/watch-list.ts';
+import type { SpaceSession } from '../../session/session.ts';
+import { unlessLate } from '../../wait.ts';
+import { logOfFailure, readEnds } from '../apps/last-lines.ts';
+import { memoryAskedFor } from '../apps/process-memory.ts';
+import { diffRevisions } from '../apps/revision-diff.ts';
+import { findRevisions, pickRevision } from '../apps/revisions.ts';
+import { absentAfterMs } from '../controller-wait.ts';
+import { whyBuild } from './build.ts';
+import { warningsAbout } from './evidence.ts';
+
+/** A failure, before its evidence is read. */
+type Finding = Pick<WhyDetails, 'state' | 'message'> &
+  Partial<Pick<WhyDetails, 'since' | 'process' | 'instance' | 'container' | 'exitCode' | 'log'>> & {
+    cause?: CauseCode;
+    pod?: string | undefined;
+  };
+
+interface Parts {
+  app: Stored<CFApp>;
+  processes: Stored<CFProcess>[];
+  builds: Stored<CFBuild>[];
+}
+
+/** The app, once the controller has looked at its last change; undefined when it does not. */
+async function untilSeen({ cluster, space, signal, report }: SpaceSession, app: Stored<CFApp>): Promise<Stored<CFApp> | undefined> {
+  const seen = (live: Stored<CFApp> | undefined): Stored<CFApp> | undefined => {
+    const wanted = live?.metadata.annotations?.[annotations.deployId];
+    if (live !== undefined && (wanted === undefined || live.status?.deployment?.id === wanted)) return live;
+    if (live !== undefined && findCondition(live, conditionTypes.claimed)?.status === 'False') return live;
+    report({ type: 'awaiting-controller' });
+    return undefined;
+  };
+  const target = { ns: space.guid, name: app.metadata.name, known: app };
+  const options = { timeoutMs: absentAfterMs, signal, describe: 'the controller' };
+  return unlessLate(watchObject(cluster, kinds.app, target, seen, options)).finally(() => report({ type: 'done' }));
+}
+
+async function readParts({ cluster, space, signal }: SpaceSession, app: Stored<CFApp>): Promise<Parts> {
+  const own = { ns: space.guid, labelSelector: `${labels.appGuid}=${app.metadata.name}`, signal };
+  const [processes, builds] = await Promise.all([cluster.list(kinds.process, own), cluster.list(kinds.build, own)]);
+  return { app, processes: processesOf(app, processes.items), builds: builds.items };
+}
+
+const created = ({ metadata }: Stored<CFBuild>): string => metadata.creationTimestamp ?? '';
+
+/** The newest build, if it failed after everything else that happened to the app. */
+export function failedBuildOf({ app, builds }: Omit<Parts, 'processes'>): Stored<CFBuild> | undefined {
+  const newest = builds.toSorted((a, b) => created(b).localeCompare(created(a)))[0];
+  if (newest?.status?.state !== 'FAILED') return undefined;
+  const { since = '' } = app.status?.deployment ?? {};
+  return created(newest) >= since ? newest : undefined;
+}
+
+function indexOf(pod: string | undefined): number | undefined {
+  const index = /-(\d+)$/.exec(pod ?? '')?.[1];
+  return index === undefined ? undefined : Number(index);
+}
+
+function ofDeployment(deployment: DeploymentStatus): Finding {
+  const { message = 'The cause is unknown.', since, process, pod, container, exitCode } = deployment;
+  const where = { since, process, pod, instance: indexOf(pod), container, exitCode };
+  return { state: 'failed', cause: causeOfDeployment(deployment), message, ...defined(where) };
+}
+
+const badness: Readonly<Record<InstanceStatus['state'], number>> = { CRASHED: 0, DOWN: 1, STARTING: 2, RUNNING: 3 };
+
+/** The instance in the worst state that has a cause. */
+function ofInstances(processes: readonly Stored<CFProcess>[]): Finding | undefined {
+  const all = processes.flatMap((process) =>
+    Object.entries(process.status?.instancesStatus ?? {}).map(([index, status]) => ({ index: Number(index), status, process })),
+  );
+  const [worst] = all
+    .filter(({ status }) => status.state !== 'RUNNING' && status.reason !== undefined)
+    .toSorted((a, b) => badness[a.status.state] - badness[b.status.state]);
+  if (worst === undefined) return undefined;
+  const { index, process, status } = worst;
+  const { processType } = process.spec;
+  const { reason, details, timestamp: since, exitCode, pod } = status;
+  const cause = status.cause === undefined ? causeOfReason(reason) : readCause(status.cause);
+  const message = `Instance ${String(index)} of '${processType}' does not run: ${details ?? reason ?? 'the cause is unknown.'}`;
+  return {
+    state: status.state === 'STARTING' ? 'waiting' : 'failed',
+    cause,
+    message,
+    process: processType,
+    instance: index,
+    ...defined({ since, exitCode, pod }),
+  };
+}
+
+/** What is wrong with the app, by its objects. */
+function findingOf({ app, processes }: Parts): Finding {
+  const claimed = findCondition(app, conditionTypes.claimed);
+  if (claimed?.status === 'False') return { state: 'failed', cause: 'name-taken', message: claimed.message };
+  const { deployment } = app.status ?? {};
+  if (deployment?.phase === 'Failed') return ofDeployment(deployment);
+  if (app.spec.desiredState !== 'STARTED') return { state: 'well', message: `App '${app.spec.displayName}' is stopped.` };
+  const instance = ofInstances(processes);
+  if (instance !== undefined) return instance;
+  if (deployment?.phase === 'Pending' || deployment?.phase === 'Starting')
+    return { state: 'waiting', message: deployment.message ?? 'The app starts.', ...defined({ since: deployment.since }) };
+  return { state: 'well', message: `App '${app.spec.displayName}' runs.` };
+}
+
+const absent: Finding = {
+  state: 'failed',
+  cause: 'controller-absent',
+  message: 'The last change of the app is accepted, but no controller has taken it up; it waits in the cluster.',
+};
+
+/** The objects of the app that Events may be about. */
+function namesOf({ app, processes }: Parts, pod: string | undefined): Set<string> {
+  const set = pod?.replace(/-\d+$/, '');
+  return new Set([
+    app.metadata.name,
+    ...processes.map(({ metadata }) => metadata.name),
+    ...[pod, set].filter((name) => name !== undefined),
+  ]);
+}
+
+async function explain(session: SpaceSession, parts: Parts, { pod, ...finding }: Finding): Promise<WhyDetails> {
+  const { app } = parts;
+  const { cluster, signal, bin, space } = session;
+  const { displayName: name } = app.spec;
+  const { cause, process, container } = finding;
+  if (finding.state === 'well') return { kind: 'app', name, ...finding, events: [], next: [] };
+  const [log, events, memoryMB] = await Promise.all([
+    finding.log ?? logOf(session, app, { pod, container }),
+    warningsAbout(session, namesOf(parts, pod)),
+    cause === undefined ? undefined : memoryAskedFor(cluster, app, cause, process, signal),
+  ]);
+  const next = cause === undefined ? [] : adviceOn(cause, { bin, app: name, ns: space.guid, process, memoryMB });
+  return { kind: 'app', name, ...finding, ...(log.tail.length === 0 ? {} : { log }), events, next };
+}
+
+async function logOf(
+  { cluster, signal }: SpaceSession,
+  app: Stored<CFApp>,
+  place: { pod?: string | undefined; container?: string | undefined },
+) {
+  const { deployment } = app.status ?? {};
+  if (deployment?.phase === 'Failed' && deployment.pod === place.pod) return logOfFailure(cluster, app, deployment, signal);
+  return readEnds(cluster, app, defined(place), signal);
+}
+
+/** Why the app does not run as it should, or that it does. @param version a revision of it; its failure is explained even if another one serves */
+export async function whyApp(session: SpaceSession, found: Stored<CFApp>, version?: number): Promise<WhyDetails> {
+  if (version !== undefined) return whyRevision(session, found, version);
+  const app = await untilSeen(session, found);
+  const [parts, verdicts] = await Promise.all([readParts(session, app ?? found), keptVerdicts(session, found)]);
+  if (app === undefined) return explain(session, parts, absent);
+  const build = failedBuildOf(parts);
+  if (build !== undefined) return whyBuild(session, app, build);
+  const finding = findingOf(parts);
+  const { revision, deployment } = app.status ?? {};
+  if (finding.state === 'failed' && deployment?.phase === 'Failed') {
+    const failed = verdicts.find(({ change }) => change === deployment.id)?.version;
+    return { ...(await explain(session, parts, finding)), ...(await sinceServed(session, app, failed)) };
+  }
+  // A newest revision that failed is still why the app does not run as it was deployed last.
+  const kept = finding.state === 'well' ? verdicts.find((verdict) => verdict.version === revision?.version) : undefined;
+  return kept === undefined || kept.version === revision?.deployed ? explain(session, parts, finding) : whyKept(session, parts, kept);
+}
+
+/** Why a revision failed, by what the controller has kept. @throws KfError `not-found` */
+async function whyRevision(session: SpaceSession, app: Stored<CFApp>, version: number): Promise<WhyDetails> {
+  const { displayName: name } = app.spec;
+  const [verdicts, found, parts] = await Promise.all([keptVerdicts(session, app), findRevisions(session, app), readParts(session, app)]);
+  const { summary } = pickRevision(found, version, `${session.bin} revisions ${name}`);
+  const kept = verdicts.find((verdict) => verdict.version === version);
+  if (kept !== undefined) return whyKept(session, parts, kept);
+  const message = summary.deployed
+    ? `Revision ${version} of app '${name}' serves.`
+    : `No failure of revision ${version} of app '${name}' is kept.`;
+  return { kind: 'app', name, state: 'well', version, message, events: [], next: [] };
+}
+
+async function keptVerdicts({ cluster, space, signal }: SpaceSession, app: Stored<CFApp>): Promise<Verdict[]> {
+  try {
+    return readVerdicts(await cluster.get(configMapType, space.guid, revisionsName(app.metadata.name), signal));
+  } catch (error) {
+    // Roles that an earlier kf made have no right to read it.
+    if (isForbidden(error)) return [];
+    throw error;
+  }
+}
+
+async function whyKept(session: SpaceSession, parts: Parts, verdict: Verdict): Promise<WhyDetails> {
+  const { cause, message, at: since, process, pod, container, exitCode, head, omitted, tail, version } = verdict;
+  const where = { process, pod, instance: indexOf(pod), container, exitCode };
+  const finding: Finding = { state: 'failed', cause, message, since, log: { head, omitted, tail }, ...defined(where) };
+  return { ...(await explain(session, parts, finding)), ...(await sinceServed(session, parts.app, version)) };
+}
+
+/** What the failed revision has changed since the one that serves. */
+async function sinceServed(
+  session: SpaceSession,
+  app: Stored<CFApp>,
+  version: number | undefined,
+): Promise<Pick<WhyDetails, 'version' | 'changed'>> {
+  const from = app.status?.revision?.deployed;
+  if (version === undefined || from === undefined || from >= version) return defined({ version });
+  try {
+    return { version, changed: await diffRevisions(session, app, { from, to: version }) };
+  } catch (error) {
+    // The record of one of them may be dropped by now.
+    if (error instanceof KfError && error.code === 'not-found') return { version };
+    throw error;
+  }
+}

@@ -1,0 +1,32 @@
+// The evidence of a failure: Warnings of Kubernetes about its objects.
+
+import { eventType, type KubeEvent } from '../../api/core.ts';
+import type { WhyEvent } from '../../api/results.ts';
+import { isForbidden } from '../../kube/errors.ts';
+import type { SpaceSession } from '../../session/session.ts';
+
+/** A screen has room for no more. */
+const mostEvents = 8;
+
+const timeOf = (event: KubeEvent): string =>
+  event.series?.lastObservedTime ?? event.lastTimestamp ?? event.eventTime ?? event.metadata.creationTimestamp ?? '';
+
+function shown(event: KubeEvent): WhyEvent {
+  const { kind = '', name = '' } = event.involvedObject;
+  return { time: timeOf(event), object: `${kind} ${name}`, reason: event.reason ?? '', message: (event.message ?? '').trim() };
+}
+
+/** The Warnings about the named objects, the newest first; none when the user may not read Events. The cluster keeps them for an hour. */
+export async function warningsAbout({ cluster, space, signal }: SpaceSession, names: ReadonlySet<string>): Promise<WhyEvent[]> {
+  try {
+    const { items } = await cluster.list(eventType, { ns: space.guid, fieldSelector: 'type=Warning', signal });
+    return items
+      .filter(({ type, involvedObject }) => type === 'Warning' && names.has(involvedObject.name ?? ''))
+      .map(shown)
+      .toSorted((a, b) => Date.parse(b.time) - Date.parse(a.time))
+      .slice(0, mostEvents);
+  } catch (error) {
+    if (isForbidden(error)) return [];
+    throw error;
+  }
+}

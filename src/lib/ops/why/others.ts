@@ -1,0 +1,99 @@
+// Why a task, a route or a service fails.
+
+import { adviceOn } from '../../api/advice.ts';
+import { causeOfTask, type CauseCode } from '../../api/causes.ts';
+import { findCondition } from '../../api/conditions.ts';
+import { conditionTypes, kinds, labels, reasons } from '../../api/group.ts';
+import type { Condition, KubeObject, Stored } from '../../api/object.ts';
+import type { WhyDetails } from '../../api/results.ts';
+import type { CFApp, CFServiceInstance, CFTask } from '../../api/types.generated.ts';
+import { KfError } from '../../errors.ts';
+import type { SpaceSession } from '../../session/session.ts';
+import { routesOfText } from '../labels.ts';
+import { isLive, otherHolder, type RoutePlace } from '../routes/holders.ts';
+import { noRouteText, urlOf } from '../routes/routes.ts';
+import { appNames } from '../rows.ts';
+import { taskDetails } from '../tasks/tasks.ts';
+import { warningsAbout } from './evidence.ts';
+
+/** Why a task failed, what it waits for, or that it succeeded. */
+export async function whyTask(session: SpaceSession, app: Stored<CFApp>, task: Stored<CFTask>): Promise<WhyDetails> {
+  const { bin, space } = session;
+  const { displayName } = app.spec;
+  const { name, state, startTime: since, failureReason } = taskDetails(task);
+  const about = { kind: 'task' as const, name, since };
+  if (state === 'SUCCEEDED')
+    return { ...about, state: 'well', message: `Task '${name}' of app '${displayName}' succeeded.`, events: [], next: [] };
+  const events = await warningsAbout(session, new Set([task.metadata.name]));
+  if (state === 'FAILED') {
+    const { reason, message } = findCondition(task, conditionTypes.failed) ?? { reason: '', message: '' };
+    const cause = causeOfTask(reason, message);
+    const next = adviceOn(cause, { bin, app: displayName, ns: space.guid });
+    return { ...about, state: 'failed', cause, message: failureReason ?? 'The cause is unknown.', events, next };
+  }
+  const ready = findCondition(task, conditionTypes.ready);
+  const awaited = ready?.status === 'False' ? ready.message : `The task is ${state.toLowerCase()}.`;
+  return { ...about, state: 'waiting', message: awaited, events, next: [`${bin} logs ${displayName}`] };
+}
+
+/** The first condition of these that says no. */
+const refusal = (object: Stored<KubeObject>, ...types: string[]): Condition | undefined =>
+  types.map((type) => findCondition(object, type)).find((condition) => condition?.status === 'False');
+
+function causeOfRoute({ type, reason }: Condition): CauseCode {
+  if (reason === reasons.duplicateName) return 'route-taken';
+  if (type === conditionTypes.programmed) return reason === reasons.notAnswered ? 'gateway-down' : 'route-not-programmed';
+  return 'unknown';
+}
+
+/** A route that the space does not have: another space may have its host. */
+async function whyNoRoute(session: SpaceSession, place: RoutePlace): Promise<WhyDetails> {
+  const address = { ...place, domain: place.domain.spec.name };
+  const holder = await otherHolder(session, place);
+  const { bin } = session;
+  if (holder === undefined) throw new KfError('not-found', noRouteText(address), { hints: [`${bin} routes`] });
+  const message = `${holder} has this host, with all its paths.`;
+  const next = [`${bin} map-route APP ${address.domain} -n HOST`];
+  return { kind: 'route', name: urlOf(address), state: 'failed', cause: 'route-taken', message, events: [], next };
+}
+
+/** Why a route does not work. @param text `host.example.com/path` @throws KfError `not-found` */
+export async function whyRoute(session: SpaceSession, text: string): Promise<WhyDetails> {
+  const { place, address, routes } = await routesOfText(session, text.replace(/^https?:\/\//, '').replace(/\/$/, ''));
+  const route = routes.find(isLive) ?? routes[0];
+  if (route === undefined) return whyNoRoute(session, place);
+  const about = { kind: 'route' as const, name: urlOf(address) };
+  const failed = refusal(route, conditionTypes.claimed, conditionTypes.programmed, conditionTypes.ready);
+  if (failed === undefined) {
+    const isLoaded = findCondition(route, conditionTypes.programmed)?.status === 'True';
+    const message = isLoaded ? 'The gateway has loaded the route.' : 'The gateway has not loaded the route yet.';
+    return { ...about, state: isLoaded ? 'well' : 'waiting', message, events: [], next: [] };
+  }
+  const cause = causeOfRoute(failed);
+  const [apps, events] = await Promise.all([appNames(session), warningsAbout(session, new Set([route.metadata.name]))]);
+  const app = apps.get(route.spec.destinations?.[0]?.appRef.name ?? '') ?? 'APP';
+  const next = adviceOn(cause, { bin: session.bin, app, ns: session.space.guid });
+  return { ...about, state: 'failed', cause, message: failed.message, events, next };
+}
+
+const ofServices: Readonly<Record<string, CauseCode>> = {
+  [reasons.duplicateName]: 'name-taken',
+  [reasons.credentialsSecretNotAvailable]: 'secret-missing',
+};
+
+/** Why a service instance or one of its bindings is not ready. */
+export async function whyService(session: SpaceSession, instance: Stored<CFServiceInstance>): Promise<WhyDetails> {
+  const { cluster, space, signal, bin } = session;
+  const labelSelector = `${labels.serviceInstanceGuid}=${instance.metadata.name}`;
+  const { items } = await cluster.list(kinds.serviceBinding, { ns: space.guid, labelSelector, signal });
+  const about = { kind: 'service' as const, name: instance.spec.displayName };
+  const own = refusal(instance, conditionTypes.claimed, conditionTypes.ready);
+  const bindings = items.map((binding) => refusal(binding, conditionTypes.claimed, conditionTypes.ready));
+  const failed = own ?? bindings.find((condition) => condition !== undefined);
+  if (failed === undefined)
+    return { ...about, state: 'well', message: `Service '${instance.spec.displayName}' and its bindings are ready.`, events: [], next: [] };
+  const names = new Set([instance.metadata.name, ...items.map(({ metadata }) => metadata.name)]);
+  const cause = ofServices[failed.reason] ?? (own === undefined ? 'binding-not-ready' : 'unknown');
+  const next = [`${bin} service ${instance.spec.displayName}`];
+  return { ...about, state: 'failed', cause, message: failed.message, events: await warningsAbout(session, names), next };
+}

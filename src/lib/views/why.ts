@@ -1,0 +1,67 @@
+// `why`: the cause in one sentence, the evidence, and the command to try.
+
+import { causeMeanings, readCause } from '../api/causes.ts';
+import type { RevisionChange, WhyDetails } from '../api/results.ts';
+import { line, message, pairs, table, type Block, type Cell } from './block.ts';
+import { eventDate, longDate } from './dates.ts';
+
+const sentence = (text: string): Block => ({ type: 'table', header: false, rows: [[message(text)]] });
+
+function factsOf({ cause, version, process, instance, container, exitCode, since }: WhyDetails, timeZone: string | undefined): Block[] {
+  const code = readCause(cause);
+  const place = [process, instance === undefined ? undefined : `instance ${instance}`].filter((part) => part !== undefined).join(', ');
+  const facts: [string, Cell | undefined][] = [
+    ['cause:', cause === undefined ? undefined : `${cause} (${causeMeanings[code]})`],
+    ['version:', version?.toString()],
+    ['process:', place === '' ? undefined : place],
+    ['container:', container],
+    ['exit code:', exitCode?.toString()],
+    ['since:', since === undefined ? undefined : longDate(since, timeZone)],
+  ];
+  const known = facts.filter((fact): fact is [string, Cell] => fact[1] !== undefined);
+  return known.length === 0 ? [] : [line(), pairs(...known)];
+}
+
+function logOf({ log }: WhyDetails): Block[] {
+  if (log === undefined || log.tail.length === 0) return [];
+  const { head, omitted, tail } = log;
+  const gap = omitted === 0 ? [] : [`... ${omitted} ${omitted === 1 ? 'line' : 'lines'} left out ...`];
+  return [line(), line('last lines:'), ...[...head, ...gap, ...tail].map((text) => line(`   ${text}`))];
+}
+
+function eventsOf({ events }: WhyDetails, timeZone: string | undefined): Block[] {
+  if (events.length === 0) return [];
+  const rows = events.map((event) => [
+    eventDate(event.time, timeZone),
+    event.object,
+    event.reason,
+    event.message.replaceAll(/\s+/g, ' ').trim(),
+  ]);
+  return [line(), table(['time', 'object', 'event', 'description'], rows)];
+}
+
+const changeText = ({ what, name, change, from, to }: RevisionChange): string[] => [
+  name === undefined ? what : `${what} ${name}`,
+  change,
+  from === undefined && to === undefined ? '' : `${from ?? ''} -> ${to ?? ''}`,
+];
+
+function changesOf({ changed }: WhyDetails): Block[] {
+  if (changed === undefined) return [];
+  const title = line(`changed since version ${changed.from}, which served last:`);
+  if (changed.changes.length === 0) return [line(), line(`nothing has changed since version ${changed.from}, which served last`)];
+  return [line(), title, { type: 'table', header: false, indent: '   ', rows: changed.changes.map(changeText) }];
+}
+
+/** @param timeZone default: the local one */
+export function renderWhy(details: WhyDetails, timeZone?: string): Block[] {
+  const { next } = details;
+  return [
+    sentence(details.message),
+    ...factsOf(details, timeZone),
+    ...logOf(details),
+    ...eventsOf(details, timeZone),
+    ...changesOf(details),
+    ...(next.length === 0 ? [] : [line(), line('TIP:'), ...next.map((command) => line(`   ${command}`))]),
+  ];
+}

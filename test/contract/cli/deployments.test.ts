@@ -1,0 +1,195 @@
+// `cancel-deployment`, `continue-deployment` and the flags that say how instances are replaced. What the controller does is in contract/controller/run-deployments.
+
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { configMapType } from '../../../src/lib/api/core.ts';
+import { annotations, kinds } from '../../../src/lib/api/group.ts';
+import { printRecord } from '../../../src/lib/api/revisions.ts';
+import { bundleForTests, type CliRun } from '../../support/cli.ts';
+import { nameOf, ns, PushScene } from '../../support/push-scene.ts';
+
+const bundle = bundleForTests();
+const place = 'in org example-org / space example-space as alice...';
+let scene: PushScene;
+
+beforeEach(async () => void (scene = await PushScene.start(bundle.program)));
+afterEach(() => scene.stop());
+afterAll(() => bundle.remove());
+
+const run = (...argv: string[]): Promise<CliRun> => scene.cli.run(argv);
+const push = ['push', 'shop', '-p', 'app'];
+const canary = [...push, '--strategy', 'canary'];
+const rollout = () => scene.app().spec.rollout;
+const droplet = (): string | undefined => scene.app().spec.currentDropletRef?.name;
+
+/** Pushes the app, and records its revision as the controller does. */
+async function pushed(): Promise<string> {
+  await scene.ok(...push);
+  const guid = nameOf(scene.app());
+  const first = droplet() ?? '';
+  const record = { version: 1, guid: 'guid-1', description: 'Initial revision.', droplet: first, created: '2026-08-07T10:16:20Z' };
+  await scene.cluster.add(configMapType, { metadata: { name: `${guid}-revisions`, namespace: ns }, data: { 1: printRecord(record) } });
+  scene.setStatus(kinds.app, guid, { revision: { change: 'x', version: 1, deployed: 1, droplets: [first] } });
+  scene.source('b');
+  return first;
+}
+
+describe('push --strategy canary', () => {
+  it('ends at the first step, and continue-deployment goes on step by step', async () => {
+    await pushed();
+    const paused = await run(...canary, '--instance-steps', '1,20');
+    expect(paused).toMatchObject({ code: 0 });
+    expect(paused.stdout).toContain('\nStarting deployment for app shop...\n\nWaiting for app to deploy...\n');
+    expect(paused.stdout).toMatch(
+      /\nActive deployment with status PAUSED\nstrategy: +canary\nmax-in-flight: +1\ncanary-steps: +1\/2\n\nPlease run `kf continue-deployment shop` to promote the canary deployment, or `kf cancel-deployment shop` to rollback to the original version.\n/,
+    );
+    expect(rollout()).toMatchObject({ strategy: 'canary', instanceSteps: [1, 20] });
+    const second = await run('continue-deployment', 'shop');
+    expect(second).toMatchObject({ code: 0 });
+    expect(second.stdout).toMatch(
+      new RegExp(
+        `^Continuing deployment for app shop ${place.replaceAll('.', '\\.')}\n\nWaiting for app to deploy\\.\\.\\.\n\nname: +shop\n`,
+      ),
+    );
+    expect(second.stdout).toMatch(/canary-steps: +2\/2\n/);
+    const last = await run('continue-deployment', 'shop', '--no-wait', '--json');
+    expect(JSON.parse(last.stdout)).toMatchObject({ result: { deployment: { status: 'DEPLOYED', strategy: 'canary' } } });
+    expect(await run('continue-deployment', 'shop')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('No active deployment found for app.'),
+    });
+  });
+
+  it('of a new app starts all instances at once', async () => {
+    const first = await run(...canary, '--instance-steps', '10');
+    expect(first.stdout).toContain('\nWaiting for app shop to start...\n');
+    expect([rollout(), scene.app().status?.deployment?.phase]).toEqual([undefined, 'Serving']);
+  });
+
+  it('is forgotten by the next change', async () => {
+    await pushed();
+    await scene.ok(...canary);
+    await scene.ok('restart', 'shop');
+    expect((await run('app', 'shop', '--json')).stdout).toContain('"status": "DEPLOYED"');
+    await scene.ok('restart', 'shop', '--strategy', 'rolling', '--max-in-flight', '3');
+    expect(rollout()).toEqual({ id: scene.app().metadata.annotations?.[annotations.deployId], strategy: 'rolling', maxInFlight: 3 });
+  });
+});
+
+describe('--strategy, --max-in-flight and --instance-steps', () => {
+  it.each(['restart', 'restage'])('of %s are in the change', async (verb) => {
+    await pushed();
+    await scene.ok(verb, 'shop', '--strategy', 'canary', '--max-in-flight', '2', '--instance-steps', '10,100');
+    const id = scene.app().metadata.annotations?.[annotations.deployId];
+    expect(rollout()).toEqual({ id, strategy: 'canary', maxInFlight: 2, instanceSteps: [10, 100] });
+    await scene.ok(verb, 'shop', '--strategy', 'recreate');
+    expect(rollout()).toEqual({ id: scene.app().metadata.annotations?.[annotations.deployId], strategy: 'recreate' });
+  });
+
+  it('are refused before anything is read where they have no effect', async () => {
+    const wrong: [string[], string][] = [
+      [['--max-in-flight', '2'], "'--max-in-flight' and '--strategy' must be used together."],
+      [['--strategy', 'rolling', '--instance-steps', '2'], "'--instance-steps' and '--strategy=canary' must be used together."],
+      [['--strategy', 'canary', '--instance-steps', '20,10'], '--instance-steps must be percentages'],
+      [['--strategy', 'canary', '--max-in-flight', '0'], '--max-in-flight'],
+      [['--strategy', 'recreate', '--max-in-flight', '2'], 'replaces all instances at once'],
+      [['--strategy', 'blue'], '--strategy must be "rolling" or "canary" or "recreate"'],
+    ];
+    for (const [flags, text] of wrong) expect((await run('restart', 'shop', ...flags)).stderr).toContain(text);
+    const [flags, text] = wrong[0] ?? [[], ''];
+    for (const verb of [push, ['restage', 'shop'], ['copy-source', 'shop', 'shop'], ['rollback', 'shop', '--version', '1', '-f']])
+      expect(await run(...verb, ...flags)).toMatchObject({ code: 1, stderr: expect.stringContaining(text) });
+  });
+});
+
+describe('cancel-deployment', () => {
+  it('returns to the droplet before, and the push that waits ends', async () => {
+    const first = await pushed();
+    scene.isStarting = true;
+    const waiting = run(...push);
+    await expect.poll(() => scene.app().status?.deployment?.phase).toBe('Starting');
+    const id = scene.app().metadata.annotations?.[annotations.deployId];
+    expect(droplet()).not.toBe(first);
+    const canceled = await run('cancel-deployment', 'shop');
+    expect(canceled).toMatchObject({ code: 0, stderr: '' });
+    expect(canceled.stdout).toBe(`Canceling deployment for app shop ${place}\nOK\n\nTIP: Run 'kf app shop' to view app status.\n`);
+    expect([droplet(), rollout(), scene.app().metadata.annotations?.[annotations.deployId]]).toEqual([first, { id, canceled: true }, id]);
+    expect(await waiting).toMatchObject({ code: 1, stderr: expect.stringContaining('Deployment has been canceled') });
+    expect((await run('app', 'shop')).stdout).not.toContain('Active deployment');
+  });
+
+  it('ends a paused canary', async () => {
+    const first = await pushed();
+    await scene.ok(...canary);
+    const told = await run('cancel-deployment', 'shop', '--json');
+    expect(JSON.parse(told.stdout)).toMatchObject({ result: { name: 'shop', canceled: true } });
+    expect([droplet(), rollout()]).toMatchObject([first, { strategy: 'canary', canceled: true }]);
+    expect(await run('continue-deployment', 'shop')).toMatchObject({ code: 1 });
+  });
+
+  it('finds none when nothing is under way, before the first version has served, and of a stopped app', async () => {
+    const none = {
+      code: 1,
+      stdout: expect.stringContaining('\nFAILED\n'),
+      stderr: expect.stringContaining('No active deployment found for app.'),
+    };
+    scene.isStarting = true;
+    const first = run(...push);
+    await expect.poll(() => scene.cluster.memory.all(kinds.app)[0]?.status?.deployment?.phase).toBe('Starting');
+    expect(await run('cancel-deployment', 'shop')).toMatchObject(none);
+    scene.isStarting = false;
+    scene.setStatus(kinds.app, nameOf(scene.app()), { deployment: { ...scene.app().status?.deployment, phase: 'Serving' } });
+    expect((await first).code).toBe(0);
+    expect(await run('cancel-deployment', 'shop')).toMatchObject(none);
+    expect(await run('continue-deployment', 'shop')).toMatchObject(none);
+    await scene.ok('stop', 'shop');
+    expect(await run('cancel-deployment', 'shop')).toMatchObject(none);
+    expect(await run('cancel-deployment', 'nothing')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("App 'nothing' not found"),
+    });
+  });
+
+  it('continue-deployment waits for no pause', async () => {
+    await pushed();
+    scene.isStarting = true;
+    const waiting = run(...push);
+    await expect.poll(() => scene.app().status?.deployment?.phase).toBe('Starting');
+    const refused = await run('continue-deployment', 'shop');
+    expect(refused).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('Cannot continue a deployment with status: ACTIVE and reason: DEPLOYING'),
+    });
+    await scene.ok('cancel-deployment', 'shop');
+    await waiting;
+  });
+});
+
+it('curl makes, shows, continues and cancels deployments', async () => {
+  const first = await pushed();
+  const post = async (path: string, body = '{}') =>
+    JSON.parse((await scene.ok('curl', '-X', 'POST', path, '-d', body, '--fail')).stdout) as { guid: string };
+  const options = { canary: { steps: [{ instance_weight: 10 }, { instance_weight: 50 }] } };
+  const relationships = { app: { data: { guid: nameOf(scene.app()) } } };
+  const made = await post('/v3/deployments', JSON.stringify({ relationships, strategy: 'canary', options }));
+  expect(made).toMatchObject({
+    strategy: 'canary',
+    status: { value: 'ACTIVE', reason: 'DEPLOYING' },
+    options: { max_in_flight: 1, ...options },
+  });
+  const shown = async () => JSON.parse((await scene.ok('curl', `/v3/deployments/${made.guid}`)).stdout) as object;
+  await expect.poll(shown).toMatchObject({ status: { reason: 'PAUSED', canary: { steps: { current: 1, total: 2 } } } });
+  await post(`/v3/deployments/${made.guid}/actions/continue`);
+  await expect.poll(shown).toMatchObject({ status: { reason: 'PAUSED', canary: { steps: { current: 2 } } } });
+  expect(await post(`/v3/deployments/${made.guid}/actions/cancel`)).toMatchObject({ status: { reason: 'CANCELING' } });
+  await expect.poll(shown).toMatchObject({ status: { value: 'FINALIZED', reason: 'CANCELED' } });
+  expect(droplet()).toBe(first);
+  for (const wrong of [
+    { strategy: 'blue' },
+    { strategy: 'rolling', options },
+    { options: { max_in_flight: 0 } },
+    { revision: { guid: 'x' } },
+  ]) {
+    const refused = await run('curl', '-X', 'POST', '/v3/deployments', '-d', JSON.stringify({ relationships, ...wrong }));
+    expect(refused.stdout).toContain('CF-UnprocessableEntity');
+  }
+});

@@ -1,0 +1,262 @@
+// `why`: the cause, the evidence and the command to try, for an app, a build, a task, a route and a service.
+
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { configMapType, eventType } from '../../../src/lib/api/core.ts';
+import { annotations, kinds } from '../../../src/lib/api/group.ts';
+import type { WhyDetails } from '../../../src/lib/api/results.ts';
+import { printRecord } from '../../../src/lib/api/revisions.ts';
+import { printVerdict, type Verdict } from '../../../src/lib/api/verdicts.ts';
+import { bundleForTests, type CliRun } from '../../support/cli.ts';
+import { nameOf, ns, PushScene } from '../../support/push-scene.ts';
+
+const bundle = bundleForTests();
+const place = 'in org example-org / space example-space as alice...';
+let scene: PushScene;
+
+beforeEach(async () => void (scene = await PushScene.start(bundle.program)));
+afterEach(() => scene.stop());
+afterAll(() => bundle.remove());
+
+const run = (...argv: string[]): Promise<CliRun> => scene.cli.run(argv);
+const push = ['push', 'shop', '-p', 'app'];
+const asJson = async (...argv: string[]): Promise<WhyDetails> => {
+  const { code, stdout, stderr } = await run('why', ...argv, '--json');
+  expect(code, stderr).toBe(0);
+  return (JSON.parse(stdout) as { result: WhyDetails }).result;
+};
+const crash = {
+  reason: 'Crashed',
+  cause: 'exit-code',
+  message: 'The app ended with exit code 7.',
+  process: 'web',
+  pod: 'shop-0123456789-2',
+  container: 'application',
+  exitCode: 7,
+  since: '2026-08-07T10:16:20Z',
+  logHead: ['the cause'],
+  logOmitted: 3,
+  logTail: ['the \u001b]0;title\u0007end'],
+};
+
+async function warning(name: string, reason: string, message: string): Promise<void> {
+  await scene.cluster.add(eventType, {
+    metadata: { name: `${name}.${reason.toLowerCase()}`, namespace: ns },
+    involvedObject: { kind: 'Pod', name },
+    type: 'Warning',
+    reason,
+    message,
+    lastTimestamp: '2026-08-07T10:16:21Z',
+  });
+}
+
+describe('an app whose last change failed', () => {
+  beforeEach(async () => {
+    scene.failure = crash;
+    await run(...push);
+    await warning('shop-0123456789-2', 'BackOff', 'Back-off restarting\nfailed container');
+    await warning('another-0', 'BackOff', 'of another app');
+  });
+
+  it('is explained on one screen: the cause, the last lines, the events, the command', async () => {
+    const shown = await run('why', 'shop');
+    expect(shown).toMatchObject({ code: 0, stderr: '' });
+    expect(shown.stdout.replace(/^since: .*\n/m, '').replace(/^\S+( {3}Pod)/m, 'TIME$1')).toBe(
+      `Explaining shop ${place}\n\nThe app ended with exit code 7.\n\n` +
+        'cause:       exit-code (the app ended by itself)\nprocess:     web, instance 2\ncontainer:   application\nexit code:   7\n\n' +
+        'last lines:\n   the cause\n   ... 3 lines left out ...\n   the \u001b]0;title\u0007end\n\n' +
+        'time                          object                  event     description\n' +
+        'TIME   Pod shop-0123456789-2   BackOff   Back-off restarting failed container\n\n' +
+        'TIP:\n   kf logs shop --recent\n',
+    );
+  });
+
+  it('has the code in the documents of why and of the push, with the same commands', async () => {
+    const details = await asJson('shop');
+    expect(details).toMatchObject({
+      kind: 'app', name: 'shop', state: 'failed', cause: 'exit-code', message: crash.message, process: 'web', instance: 2, exitCode: 7,
+      log: { head: crash.logHead, omitted: 3, tail: crash.logTail }, events: [{ object: 'Pod shop-0123456789-2', reason: 'BackOff' }],
+    }); // prettier-ignore
+    const failed = await run(...push, '--force', '--json');
+    const { error } = JSON.parse(failed.stdout) as { error: { hints: string[]; details: { cause: string } } };
+    expect(error.details.cause).toBe('exit-code');
+    expect(error.hints).toEqual([...details.next, 'kf why shop']);
+  });
+});
+
+describe('an app', () => {
+  it('that runs is well, with nothing to try', async () => {
+    await scene.ok(...push);
+    expect((await run('why', 'shop')).stdout).toBe(`Explaining shop ${place}\n\nApp 'shop' runs.\n`);
+    expect(await asJson('shop')).toEqual({ kind: 'app', name: 'shop', state: 'well', message: "App 'shop' runs.", events: [], next: [] });
+    await scene.ok('stop', 'shop');
+    expect(await asJson('shop')).toMatchObject({ state: 'well', message: "App 'shop' is stopped." });
+  });
+
+  it('whose instance crashed later is explained by the instance', async () => {
+    await scene.ok(...push, '-m', '64M');
+    const details = 'The app used more memory than its limit of 64M and was ended; -m gives it more.';
+    scene.setStatus(kinds.process, nameOf(scene.cluster.memory.all(kinds.process)[0]), {
+      instancesStatus: {
+        '0': { state: 'RUNNING' },
+        '1': { state: 'CRASHED', reason: 'OutOfMemory', cause: 'oom', details, pod: 'shop-0123456789-1', exitCode: 137 },
+      },
+    });
+    const explained = await asJson('shop');
+    expect(explained).toMatchObject({ state: 'failed', cause: 'oom', process: 'web', instance: 1, exitCode: 137 });
+    expect(explained.message).toBe(`Instance 1 of 'web' does not run: ${details}`);
+    expect(explained.next[0]).toBe('kf scale shop -m 128M');
+  });
+
+  it('with a code that this kf does not know has the sentence, and the cause is unknown', async () => {
+    scene.failure = { ...crash, cause: 'of-tomorrow', message: 'Something new.' };
+    await run(...push);
+    expect(await asJson('shop')).toMatchObject({ state: 'failed', cause: 'unknown', message: 'Something new.' });
+  });
+
+  it('whose newest build failed is explained by the build, until another change', async () => {
+    await scene.ok(...push);
+    scene.droplet = 'fails';
+    scene.source('b');
+    await run(...push);
+    const build = nameOf(scene.builds().at(-1));
+    scene.setStatus(kinds.build, build, { failure: { reason: 'NoBuildpackMatched', lane: 'build', exitCode: 20 } });
+    const expected = {
+      kind: 'build',
+      name: build,
+      state: 'failed',
+      cause: 'no-buildpack',
+      message: 'Error staging application: It broke.',
+      exitCode: 20,
+    };
+    expect(await asJson('shop')).toMatchObject(expected);
+    expect(await asJson('shop', '--build')).toMatchObject({ ...expected, next: ['kf buildpacks', 'kf logs shop --recent'] });
+    scene.droplet = {};
+    await scene.ok(...push);
+    expect(await asJson('shop')).toMatchObject({ kind: 'app', state: 'well' });
+    expect(await asJson('shop', '--build')).toMatchObject({ kind: 'build', state: 'well' });
+  });
+
+  it('is not explained by a wrong command line', async () => {
+    for (const argv of [[], ['shop', '--route', 'a.b'], ['shop', '--build', '--task', '1'], ['--service', 'db', '--route', 'a.b']])
+      expect((await run('why', ...argv)).code, argv.join(' ')).toBe(1);
+    expect(await run('why', 'shpo')).toMatchObject({ code: 1, stderr: expect.stringContaining("App 'shpo' not found.") });
+  });
+});
+
+describe('a revision', () => {
+  /** As the controller keeps it: revision 1 serves, revision 2 failed. */
+  async function twoRevisions(): Promise<string> {
+    await scene.ok(...push);
+    const guid = nameOf(scene.app());
+    const record = (version: number) =>
+      printRecord({
+        version,
+        guid: `g${String(version)}`,
+        description: 'x',
+        droplet: `d${String(version)}`,
+        created: '2026-08-07T10:16:20Z',
+      });
+    const kept: Verdict = {
+      ...{ version: 2, change: 'then', cause: 'exit-code', message: crash.message, at: crash.since, process: 'web', pod: crash.pod },
+      ...{ container: 'application', exitCode: 7, head: crash.logHead, omitted: 3, tail: crash.logTail },
+    };
+    const data = { '1': record(1), '2': record(2), 'verdict-2': printVerdict(kept) };
+    await scene.cluster.add(configMapType, { metadata: { name: `${guid}-revisions`, namespace: ns }, data });
+    return guid;
+  }
+
+  it('that failed is explained by what is kept, with what it has changed, until a newer one serves', async () => {
+    const guid = await twoRevisions();
+    scene.setStatus(kinds.app, guid, { revision: { change: 'x', version: 2, deployed: 1, droplets: [] } });
+    const expected = {
+      state: 'failed', cause: 'exit-code', message: crash.message, version: 2, process: 'web', instance: 2, exitCode: 7, since: crash.since,
+      log: { head: crash.logHead, omitted: 3, tail: crash.logTail },
+      changed: { from: 1, to: 2, changes: [{ what: 'droplet', change: 'changed', from: 'd1', to: 'd2' }] },
+    }; // prettier-ignore
+    expect(await asJson('shop')).toMatchObject(expected);
+    expect(await asJson('shop', '--version', '2')).toMatchObject(expected);
+    expect((await run('why', 'shop')).stdout).toContain('changed since version 1, which served last:\n   droplet   changed   d1 -> d2\n');
+    expect(await asJson('shop', '--version', '1')).toMatchObject({ state: 'well', message: "Revision 1 of app 'shop' serves." });
+    scene.setStatus(kinds.app, guid, { revision: { change: 'x', version: 3, deployed: 3, droplets: [] } });
+    expect(await asJson('shop')).toMatchObject({ state: 'well' });
+    expect(await asJson('shop', '--version', '2')).toMatchObject({ cause: 'exit-code', version: 2 });
+    expect(await run('why', 'shop', '--version', '9')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("Revision '9' not found"),
+    });
+  });
+
+  it('is explained to a user who may read neither Events nor pods nor Secrets', async () => {
+    const guid = await twoRevisions();
+    scene.setStatus(kinds.app, guid, { revision: { change: 'x', version: 2, deployed: 1, droplets: [] } });
+    for (const resource of ['events', 'pods', 'secrets'])
+      scene.cluster.server.on(`GET /api/v1/namespaces/${ns}/${resource}.*`, (call) =>
+        call.fail(403, 'Forbidden', `${resource} is forbidden`),
+      );
+    expect(await asJson('shop')).toMatchObject({ cause: 'exit-code', log: { tail: crash.logTail }, events: [] });
+  });
+});
+
+describe('parts of a space', () => {
+  it('a task, by its exit code', async () => {
+    await scene.ok(...push);
+    const condition = { type: 'Failed', status: 'True', reason: 'Error', message: 'Failed with exit code: 139', lastTransitionTime: '' };
+    await scene.cluster.add(kinds.task, {
+      metadata: { name: 'task-guid', namespace: ns, labels: { 'korifi.cloudfoundry.org/app-guid': nameOf(scene.app()) } },
+      spec: { appRef: { name: nameOf(scene.app()) }, displayName: 'migrate', command: 'x' },
+    });
+    scene.setStatus(kinds.task, 'task-guid', { sequenceId: 1, conditions: [condition] });
+    expect(await asJson('shop', '--task', '1')).toMatchObject({ kind: 'task', name: 'migrate', state: 'failed', cause: 'signal' });
+    expect((await run('why', 'shop', '--task', '2')).stderr).toContain('Task sequence ID 2 not found.');
+  });
+
+  it('a route, by what its gateway says', async () => {
+    await scene.ok(...push);
+    const route = scene.cluster.memory.all(kinds.route)[0];
+    const url = route?.status?.uri ?? 'shop.apps.example.com';
+    const said = (type: string, status: string, reason: string) => ({
+      ...{ type, status, reason, message: 'It does not answer.', lastTransitionTime: '' },
+      observedGeneration: route?.metadata.generation,
+    });
+    const condition = (status: string, reason: string) => ({
+      conditions: [said('Claimed', 'True', 'Claimed'), said('Programmed', status, reason)],
+    });
+    scene.setStatus(kinds.route, nameOf(route), condition('False', 'NotAnswered'));
+    expect(await asJson('--route', url)).toMatchObject({
+      kind: 'route',
+      state: 'failed',
+      cause: 'gateway-down',
+      message: 'It does not answer.',
+    });
+    scene.setStatus(kinds.route, nameOf(route), condition('True', 'Loaded'));
+    expect(await asJson('--route', url)).toMatchObject({ state: 'well' });
+    expect((await run('why', '--route', `no-such.${url.split('.').slice(1).join('.')}`)).stderr).toContain('not found');
+  });
+
+  it('a service, by its own condition or that of a binding', async () => {
+    const condition = {
+      type: 'Ready',
+      status: 'False',
+      reason: 'CredentialsSecretNotAvailable',
+      message: 'The Secret is missing.',
+      lastTransitionTime: '',
+    };
+    await scene.cluster.add(kinds.serviceInstance, {
+      metadata: { name: 'db-guid', namespace: ns },
+      spec: { displayName: 'db', type: 'user-provided', secretName: 'db-guid', planGuid: '' },
+    });
+    expect(await asJson('--service', 'db')).toMatchObject({ kind: 'service', state: 'well' });
+    scene.setStatus(kinds.serviceInstance, 'db-guid', { conditions: [condition] });
+    expect(await asJson('--service', 'db')).toMatchObject({ state: 'failed', cause: 'secret-missing', message: 'The Secret is missing.' });
+  });
+});
+
+it('waits a moment for a controller that has not taken up the change yet', async () => {
+  await scene.ok(...push);
+  await scene.cluster.memory.mergePatch(kinds.app, ns, nameOf(scene.app()), {
+    metadata: { annotations: { [annotations.deployId]: 'later' } },
+  });
+  const taken = setTimeout(() => scene.setStatus(kinds.app, nameOf(scene.app()), { deployment: { id: 'later', phase: 'Serving' } }), 300);
+  expect(await asJson('shop')).toMatchObject({ state: 'well' });
+  clearTimeout(taken);
+});

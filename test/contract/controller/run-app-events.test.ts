@@ -1,0 +1,98 @@
+// The record of what happens to an app: what is written, how often, and what a controller that begins anew makes of it.
+
+import { afterEach, expect, test } from 'vitest';
+import { configMapType } from '../../../src/lib/api/core.ts';
+import { readEvents, readSeen } from '../../../src/lib/api/event-log.ts';
+import { annotations, kinds } from '../../../src/lib/api/group.ts';
+import { podType } from '../../../src/lib/api/pod-kind.ts';
+import type { AppEvent } from '../../../src/lib/api/results.ts';
+import { appGuid, ns, startRunScene, type RunScene } from './run-scene.ts';
+
+let scene: RunScene;
+afterEach(() => scene.stop());
+
+const map = () => scene.cluster.peek(configMapType, ns, `${appGuid}-events`);
+const events = (): AppEvent[] => readEvents(map());
+const types = (): string[] => events().map(({ type }) => type);
+const has = (...wanted: string[]): Promise<void> => scene.until(() => expect(types()).toEqual(expect.arrayContaining(wanted)));
+const by = (name: string): Record<string, string> => ({ [annotations.changedBy]: name });
+
+test('starts, scaling, crashes with their exit codes and stops are recorded, with who did it', async () => {
+  scene = await startRunScene({ eventPauseMs: 0 });
+  await scene.deploy('good:1', { annotations: by('alice') });
+  await has('audit.app.create', 'audit.app.map-route', 'audit.app.start', 'audit.app.droplet.mapped', 'audit.app.process.ready');
+  expect(events().find(({ type }) => type === 'audit.app.start')).toMatchObject({ actor: 'alice', description: 'state: STARTED' });
+  await scene.cluster.mergePatch(kinds.process, ns, scene.web()?.metadata.name ?? '', {
+    metadata: { annotations: by('bob') },
+    spec: { desiredInstances: 2, memoryMB: 64 },
+  });
+  await has('audit.app.process.scale');
+  expect(events().find(({ type }) => type === 'audit.app.process.scale')).toMatchObject({
+    ...{ actor: 'bob', description: 'process: web, instances: 2, memory: 64' },
+  });
+  await scene.deploy('crash:1', { annotations: by('alice') });
+  await has('audit.app.restart', 'app.crash');
+  const crash = events().find(({ type }) => type === 'app.crash');
+  expect(crash).toMatchObject({
+    actor: 'web',
+    description: expect.stringMatching(/^index: 0, reason: CRASHED, instance: .*Exited with status 3/) as string,
+  });
+  await scene.patchApp({
+    spec: { desiredState: 'STOPPED' },
+    metadata: { annotations: { ...by('carol'), [annotations.deployId]: 'stop' } },
+  });
+  await has('audit.app.stop');
+  expect(events().find(({ type }) => type === 'audit.app.stop')).toMatchObject({ actor: 'carol' });
+});
+
+test('an eviction is recorded', async () => {
+  scene = await startRunScene({ eventPauseMs: 0 });
+  await scene.deploy('good:1');
+  await has('audit.app.process.ready');
+  const [pod] = scene.cluster.all(podType);
+  const lastTransitionTime = new Date().toISOString();
+  const gone = {
+    type: 'DisruptionTarget',
+    status: 'True' as const,
+    reason: 'EvictionByEvictionAPI',
+    message: 'Eviction API: evicting',
+    lastTransitionTime,
+  };
+  const conditions = [...(pod?.status?.conditions ?? []), gone];
+  await scene.cluster.mergePatch(
+    podType,
+    ns,
+    pod?.metadata.name ?? '',
+    { status: { ...pod?.status, conditions } },
+    { subresource: 'status' },
+  );
+  await has('audit.app.process.rescheduling');
+  expect(events().at(-1)?.description).toContain('reason: EVICTED');
+});
+
+test('what happens between two writes is written together with the next one, and nothing is lost with the controller', async () => {
+  scene = await startRunScene({ eventPauseMs: 3_600_000 });
+  await scene.until(() => expect(map()).toBeDefined());
+  const first = map()?.metadata.resourceVersion;
+  const id = await scene.deploy('good:1', { annotations: by('alice') });
+  await scene.until(() => expect(scene.app()?.status?.deployment).toMatchObject({ id, phase: 'Serving' }));
+  expect(map()?.metadata.resourceVersion).toBe(first);
+  await scene.restartController();
+  await has('audit.app.start', 'audit.app.process.ready');
+  expect(types().filter((type) => type === 'audit.app.create')).toHaveLength(1);
+});
+
+test('the ConfigMap belongs to its app, and one of a former app is replaced', async () => {
+  scene = await startRunScene({ eventPauseMs: 0 });
+  await has('audit.app.create');
+  expect(map()?.metadata.ownerReferences).toMatchObject([{ kind: 'CFApp', uid: scene.app()?.metadata.uid }]);
+  expect(readSeen(map())).toMatchObject({ name: 'shop', state: 'STOPPED' });
+  await scene.stopController();
+  await scene.cluster.mergePatch(configMapType, ns, `${appGuid}-events`, {
+    metadata: { ownerReferences: [{ apiVersion: 'x/v1', kind: 'CFApp', name: appGuid, uid: 'former' }] },
+    data: { 1: '{"time":"2020-01-01T00:00:00Z","type":"audit.app.stop","actor":"","description":""}' },
+  });
+  await scene.restartController();
+  await scene.until(() => expect(map()?.metadata.ownerReferences).toMatchObject([{ uid: scene.app()?.metadata.uid }]));
+  expect(types()).not.toContain('audit.app.stop');
+});

@@ -1,0 +1,219 @@
+// What happened to an app, from what was seen of it before and what is seen now.
+
+import { describe, expect, it } from 'vitest';
+import { compareApp, seenOf, type AppObjects } from '../../../src/lib/api/app-events.ts';
+import { entriesFor, eventsName, mostEvents, readEvents, readSeen, type Seen } from '../../../src/lib/api/event-log.ts';
+import { annotations, labels } from '../../../src/lib/api/group.ts';
+import type { AppEvent } from '../../../src/lib/api/results.ts';
+import type { CFApp, CFBuild, CFProcess, CFRoute, CFServiceBinding, CFTask } from '../../../src/lib/api/types.generated.ts';
+import type { Pod } from '../../../src/lib/api/pod-kind.ts';
+import { asStored } from '../../support/stored.ts';
+
+const created = '2026-11-22T10:00:00Z';
+const now = Date.parse('2026-11-22T12:00:00Z');
+const later = '2026-11-22T12:00:00Z';
+
+const meta = (name: string, more: object = {}) => ({
+  name,
+  namespace: 'space',
+  uid: `${name}-0000-0000`,
+  creationTimestamp: created,
+  ...more,
+});
+const by = (name: string): object => ({ annotations: { [annotations.changedBy]: name } });
+
+function app(spec: Partial<CFApp['spec']> = {}, notes: Record<string, string> = {}, status: CFApp['status'] = {}) {
+  return asStored<CFApp>({
+    metadata: meta('app', { annotations: { [annotations.changedBy]: 'alice', ...notes } }),
+    spec: { displayName: 'shop', desiredState: 'STARTED', lifecycle: { type: 'docker', data: { stack: '' } }, ...spec },
+    status,
+  });
+}
+
+const objects = (more: Partial<AppObjects> = {}): AppObjects => ({
+  ...{ app: app(), processes: [], packages: [], builds: [], bindings: [], routes: [], tasks: [], pods: [] },
+  ...more,
+});
+
+/** What happened between two looks. */
+const between = (before: AppObjects, after: AppObjects): AppEvent[] => compareApp(seenOf(before, created), after, now).events;
+const lines = (events: readonly AppEvent[]): string[] => events.map(({ type, actor, description }) => `${type} ${actor} ${description}`);
+
+const web = (spec: Partial<CFProcess['spec']> = {}, author = 'bob') =>
+  asStored<CFProcess>({
+    metadata: meta('web', by(author)),
+    spec: {
+      ...{ appRef: { name: 'app' }, processType: 'web', desiredInstances: 1, memoryMB: 64, diskQuotaMB: 128 },
+      healthCheck: { type: 'port', data: { timeoutSeconds: 60, invocationTimeoutSeconds: 0 } },
+      ...spec,
+    },
+  });
+
+const pod = (status: NonNullable<Pod['status']>, more: object = {}) =>
+  asStored<Pod>({ metadata: meta('web-0', { labels: { [labels.guid]: 'web', [labels.podIndex]: '3' }, ...more }), status });
+
+const container = (state: object, lastState: object = {}): NonNullable<Pod['status']> => ({
+  containerStatuses: [{ name: 'application', ready: false, restartCount: 1, image: '', imageID: '', state, lastState }],
+});
+
+describe('what happened to an app', () => {
+  it('is nothing while nothing changes', () => {
+    const present = objects({ processes: [web()], pods: [pod(container({ terminated: { exitCode: 1, finishedAt: later } }))] });
+    expect(between(present, present)).toEqual([]);
+  });
+
+  it.each([
+    [objects(), objects({ app: app({ desiredState: 'STOPPED' }) }), ['audit.app.stop alice state: STOPPED']],
+    [objects({ app: app({ desiredState: 'STOPPED' }) }), objects(), ['audit.app.start alice state: STARTED']],
+    [objects(), objects({ app: app({}, { [annotations.deployId]: 'd2' }) }), ['audit.app.restart alice ']],
+    [
+      objects(),
+      objects({ app: app({}, { [annotations.deployId]: 'd2', [annotations.rolledBack]: '4/d2' }) }),
+      ['audit.app.restart alice rolled back to revision: 4'],
+    ],
+    [objects(), objects({ app: app({ currentDropletRef: { name: 'b' } }) }), ['audit.app.droplet.mapped alice guid: b']],
+    [objects(), objects({ app: app({ displayName: 'till' }) }), ['audit.app.update alice name: till']],
+    [
+      objects(),
+      objects({ app: app({}, {}, { revision: { change: '', version: 3, droplets: [] } }) }),
+      ['audit.app.revision.create alice version: 3'],
+    ],
+  ])('%#: is told with who changed it', (before, after, expected) => {
+    expect(lines(between(before, after))).toEqual(expected);
+  });
+
+  it('names who scaled a process where the cluster knows it', () => {
+    const before = objects({ processes: [web()] });
+    expect(lines(between(before, objects({ processes: [web({ memoryMB: 96, desiredInstances: 2 })] })))).toEqual([
+      'audit.app.process.scale bob process: web, instances: 2, memory: 96',
+    ]);
+    expect(lines(between(before, objects({ processes: [web({ desiredInstances: 2 })] })))).toEqual([
+      'audit.app.process.scale  process: web, instances: 2',
+    ]);
+  });
+
+  it('has packages, builds, droplets and tasks with their own times', () => {
+    const build = asStored<CFBuild>({
+      metadata: meta('build', by('bob')),
+      spec: {
+        appRef: { name: 'app' },
+        packageRef: { name: 'p' },
+        lifecycle: { type: 'docker', data: { stack: '' } },
+        stagingMemoryMB: 1,
+        stagingDiskMB: 1,
+      },
+      status: {
+        state: 'STAGED',
+        conditions: [{ type: 'Succeeded', status: 'True', reason: 'x', message: '', lastTransitionTime: '2026-11-22T10:01:00Z' }],
+      },
+    });
+    const source = asStored({ metadata: meta('source', by('bob')), spec: { type: 'bits' as const, appRef: { name: 'app' } } });
+    const task = asStored<CFTask>({ metadata: meta('task', by('carol')), spec: { appRef: { name: 'app' }, displayName: 'migrate' } });
+    const events = between(objects(), objects({ builds: [build], packages: [source], tasks: [task] }));
+    expect(events).toEqual([
+      { time: created, type: 'audit.app.package.create', actor: 'bob', description: 'guid: source' },
+      { time: created, type: 'audit.app.build.create', actor: 'bob', description: 'guid: build' },
+      { time: created, type: 'audit.app.task.create', actor: 'carol', description: 'name: migrate' },
+      { time: '2026-11-22T10:01:00Z', type: 'audit.app.droplet.create', actor: 'bob', description: 'guid: build' },
+    ]);
+  });
+
+  it('has bindings and routes, also those that are gone', () => {
+    const binding = asStored<CFServiceBinding>({
+      metadata: meta('binding', by('bob')),
+      spec: { type: 'app', service: { name: 'db' }, appRef: { name: 'app' }, parameters: { name: '' }, displayName: '' },
+    });
+    const route = asStored<CFRoute>({ metadata: meta('route', by('carol')), spec: { host: 'shop', path: '/x', domainRef: { name: 'd' } } });
+    const both = objects({ bindings: [binding], routes: [route] });
+    expect(lines(between(objects(), both))).toEqual([
+      'audit.service_binding.create bob service_instance: db',
+      'audit.app.map-route carol route: shop/x',
+    ]);
+    expect(lines(between(both, objects()))).toEqual([
+      'audit.service_binding.delete  service_instance: db',
+      'audit.app.unmap-route  route: shop/x',
+    ]);
+  });
+
+  it('has each crash once, with its time and exit code, and none of an instance that is stopped', () => {
+    const ended = { exitCode: 137, reason: 'OOMKilled', finishedAt: '2026-11-22T11:59:00Z' };
+    const crashed = objects({ processes: [web()], pods: [pod(container({ waiting: {} }, { terminated: ended }))] });
+    const before = objects({ processes: [web()], pods: [pod(container({ running: {} }))] });
+    const description =
+      'index: 3, reason: CRASHED, instance: web-0, exit_description: APP/PROC/WEB: Exited with status 137 (out of memory), exit_status: 137';
+    expect(between(before, crashed)).toEqual([{ time: '2026-11-22T11:59:00Z', type: 'app.crash', actor: 'web', description }]);
+    expect(between(crashed, crashed)).toEqual([]);
+    const stopped = objects({ processes: [web()], pods: [pod(container({ terminated: ended }), { deletionTimestamp: later })] });
+    expect(between(before, stopped)).toEqual([]);
+  });
+
+  it('has instances that the cluster took from their node', () => {
+    const evicted = pod({ phase: 'Failed', reason: 'Evicted', message: 'The node was low on resource: memory.' });
+    expect(lines(between(objects({ processes: [web()] }), objects({ processes: [web()], pods: [evicted] })))).toEqual([
+      'audit.app.process.rescheduling web index: 3, reason: EVICTED, instance: web-0, exit_description: The node was low on resource: memory.',
+    ]);
+  });
+
+  it('has what became of a change', () => {
+    const at = (phase: 'Serving' | 'Failed' | 'Starting', more: object = {}) =>
+      objects({ app: app({}, {}, { deployment: { id: 'd1', phase, since: created, ...more } }) });
+    expect(lines(between(at('Starting'), at('Serving')))).toEqual(['audit.app.process.ready kf-controller The app serves.']);
+    expect(lines(between(at('Serving'), at('Failed', { reason: 'Crashed', message: 'web: exit code 3' })))).toEqual([
+      'audit.app.process.not-ready kf-controller Crashed: web: exit code 3',
+    ]);
+    expect(between(at('Serving'), at('Starting'))).toEqual([]);
+  });
+
+  it('of an app that is seen late is only what tells its own time', () => {
+    const source = asStored({ metadata: meta('source', by('bob')), spec: { type: 'bits' as const, appRef: { name: 'app' } } });
+    const found = compareApp(undefined, objects({ packages: [source], processes: [web()] }), now);
+    expect(lines(found.events)).toEqual(['audit.app.create  guid: app', 'audit.app.package.create bob guid: source']);
+    expect(found.seen.begun).toBe(later);
+  });
+
+  it('of a new app is everything', () => {
+    const found = compareApp(undefined, objects(), Date.parse(created) + 2_000);
+    expect(lines(found.events)).toEqual(['audit.app.create alice guid: app', 'audit.app.start alice state: STARTED']);
+  });
+});
+
+describe('the record', () => {
+  const event = (number: number): AppEvent => ({ time: created, type: 'audit.app.restart', actor: 'alice', description: String(number) });
+  const seen: Seen = seenOf(objects(), created);
+  const stored = (entries: Record<string, string | null>, before: Record<string, string> = {}) => {
+    const data = Object.fromEntries(
+      Object.entries({ ...before, ...entries }).filter((entry): entry is [string, string] => entry[1] !== null),
+    );
+    return { metadata: { name: eventsName('app') }, data };
+  };
+
+  it('gives back what was written, and keeps the newest', () => {
+    const first = stored(entriesFor(undefined, [event(1), event(2)], seen));
+    expect([readEvents(first), readSeen(first)]).toEqual([[event(1), event(2)], seen]);
+    const many = Array.from({ length: mostEvents }, (_, at) => event(at + 3));
+    const second = stored(entriesFor(first, many, seen), first.data);
+    expect(readEvents(second)).toHaveLength(mostEvents);
+    expect([readEvents(second)[0], readEvents(second).at(-1)]).toEqual([event(3), event(mostEvents + 2)]);
+    expect(Object.keys(second.data)).toHaveLength(mostEvents + 1);
+  });
+
+  it('sends only what is new', () => {
+    const first = stored(entriesFor(undefined, [event(1)], seen));
+    expect(Object.keys(entriesFor(first, [event(2)], seen))).toEqual(['2', 'seen']);
+  });
+
+  it('ignores entries that are none', () => {
+    const data = { seen: '{"begun":1}', 1: 'x', 2: '{"time":1}', '03': '', other: '' };
+    expect([readEvents({ metadata: { name: 'x' }, data }), readSeen({ metadata: { name: 'x' }, data })]).toEqual([[], undefined]);
+  });
+
+  it('stays small, however large the objects of an app are', () => {
+    const long = 'x'.repeat(10_000);
+    const routes = Array.from({ length: 1_000 }, (_, at) =>
+      asStored<CFRoute>({ metadata: meta(`r${at}`, { uid: `${at}`.padStart(12, '0') }), spec: { host: long, domainRef: { name: 'd' } } }),
+    );
+    const found = compareApp(seen, objects({ routes }), now);
+    const size = Object.values(entriesFor(undefined, found.events, found.seen)).join('').length;
+    expect(size).toBeLessThan(160 * 1024);
+  });
+});
