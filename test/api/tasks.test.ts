@@ -57,7 +57,7 @@ async function makeApp(name: string): Promise<void> {
   const build = { appRef: { name }, packageRef: { name: 'p' }, lifecycle, stagingMemoryMB: 1, stagingDiskMB: 1 };
   await kubectl(['create', '-f', '-'], {
     input: [
-      of('CFBuild', `droplet-${name}`, build),
+      // First, as a push does: times of creation have whole seconds, and the events are in their order.
       of('CFApp', name, {
         displayName: name,
         desiredState: 'STOPPED',
@@ -65,6 +65,7 @@ async function makeApp(name: string): Promise<void> {
         envSecretName: 'env',
         currentDropletRef: { name: `droplet-${name}` },
       }),
+      of('CFBuild', `droplet-${name}`, build),
     ],
   });
   const status = { state: 'STAGED', droplet: { stack: '', registry: { image: 'registry.invalid/x:1' } } };
