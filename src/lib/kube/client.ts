@@ -25,15 +25,15 @@ import type {
   WriteOptions,
 } from './cluster.ts';
 import { errorText, PageTooLargeError, wholeBody } from './body.ts';
+import { writtenOnce } from './cut-writes.ts';
 import { resolveEndpoint } from './endpoint.ts';
 import type { ConnectOptions, Endpoint } from './endpoint.ts';
 import type { Channels } from './channels.ts';
-import { errorFromAnswer, isMissingKind, isNotFound, KubeError, unreachableError } from './errors.ts';
-import type { Identity } from './errors.ts';
+import { errorFromAnswer, isMissingKind, isNotFound, notUpgraded, unreachableError } from './errors.ts';
 import { queryString, resourcePath } from './paths.ts';
 import { Transport } from './transport.ts';
 import type { TransportRequest, TransportTuning } from './transport.ts';
-import { mostPageBytes, readPages } from './pages.ts';
+import { mostPageBytes, readPages, type ListPage, type TablePage } from './pages.ts';
 import { onceLoaded } from './starting.ts';
 import { onceQuotaCounts } from './quota.ts';
 import { watchEvents } from './watch.ts';
@@ -52,17 +52,6 @@ interface Call extends Omit<TransportRequest, 'repeat' | 'waitWhenBusy' | 'body'
   json?: unknown;
   /** Limit of the decompressed answer; no limit by default. */
   mostBytes?: number;
-}
-
-interface WireList<T> {
-  metadata: { resourceVersion?: string; continue?: string };
-  items?: T[] | null;
-}
-
-interface WireTable {
-  metadata: { resourceVersion?: string; continue?: string };
-  columnDefinitions: Table['columns'];
-  rows?: Table['rows'] | null;
 }
 
 interface WireReview {
@@ -105,9 +94,9 @@ class Client implements Cluster {
   async list<T extends KubeObject>(type: ResourceType<T>, options: KeepOptions<T> = {}): Promise<ListResult<T>> {
     const items: Stored<T>[] = [];
     const { keep = (item: Stored<T>) => item } = options;
-    const read = (path: string): Promise<WireList<T>> =>
+    const read = (path: string): Promise<ListPage<T>> =>
       this.#call({ method: 'GET', path, signal: options.signal, mostBytes: mostPageBytes });
-    const take = (list: WireList<T>, first: boolean): void => {
+    const take = (list: ListPage<T>, first: boolean): void => {
       if (first) items.length = 0;
       // In lists of built-in kinds the objects have no apiVersion and kind.
       for (const item of list.items ?? []) items.push(keep(stored(type, { ...item, apiVersion: apiVersionOf(type), kind: type.kind })));
@@ -120,9 +109,9 @@ class Client implements Cluster {
     const rows: Table['rows'] = [];
     let columns: Table['columns'] = [];
     const headers = { Accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' };
-    const read = (path: string): Promise<WireTable> =>
+    const read = (path: string): Promise<TablePage> =>
       this.#call({ method: 'GET', path, headers, signal: options.signal, mostBytes: mostPageBytes });
-    const take = (table: WireTable, first: boolean): void => {
+    const take = (table: TablePage, first: boolean): void => {
       if (first) {
         rows.length = 0;
         columns = table.columnDefinitions;
@@ -135,9 +124,10 @@ class Client implements Cluster {
 
   create<T extends KubeObject>(type: ResourceType<T>, object: T, options: WriteOptions = {}): Promise<Stored<T>> {
     const path = resourcePath(type, { ns: object.metadata.namespace, query: writeQuery(options) });
-    const send = (): Promise<Stored<T>> =>
-      this.#object(type, { method: 'POST', path, json: this.#typed(type, object), signal: options.signal, repeat: 'unprocessed' }, options);
-    return onceQuotaCounts(send, options.signal);
+    const { signal } = options;
+    const call = { method: 'POST', path, json: this.#typed(type, object), signal };
+    const { namespace: ns, name } = object.metadata;
+    return onceQuotaCounts(() => this.#write(type, call, { ns, name, ...options }), signal);
   }
 
   apply<T extends KubeObject>(type: ResourceType<T>, object: T, options: ApplyOptions & { fieldManager: string }): Promise<Stored<T>> {
@@ -156,10 +146,10 @@ class Client implements Cluster {
   ): Promise<Stored<T>> {
     const path = resourcePath(type, { ns, name, subresource: options.subresource, query: writeQuery(options) });
     const headers = { 'Content-Type': 'application/merge-patch+json' };
-    // With a resourceVersion, repeating a patch that had arrived would look like another writer's change.
+    const call = { method: 'PATCH', path, headers, json: patch, signal: options.signal };
+    // With a resourceVersion, a repeated patch that had arrived looks like another writer's change.
     const version = (patch['metadata'] as { resourceVersion?: unknown } | undefined)?.resourceVersion;
-    const repeat = version === undefined ? 'any' : 'unprocessed';
-    return this.#object(type, { method: 'PATCH', path, headers, json: patch, signal: options.signal, repeat }, options);
+    return version === undefined ? this.#object(type, call, options) : this.#write(type, call, { ns, name, ...options });
   }
 
   replace<T extends KubeObject>(type: ResourceType<T>, object: T, options: PatchOptions = {}): Promise<Stored<T>> {
@@ -305,6 +295,17 @@ class Client implements Cluster {
     return dryRun ? (object as Stored<T>) : stored(type, object);
   }
 
+  /** A create or a versioned patch, which is sent again when the connection was cut. An object without a name could not be found again. */
+  #write<T extends KubeObject>(
+    type: ResourceType<T>,
+    call: Call & { json: object },
+    { ns, name, ...options }: WriteOptions & { ns: string | undefined; name: string | undefined },
+  ): Promise<Stored<T>> {
+    if (name === undefined) return this.#object(type, { ...call, repeat: 'unprocessed' }, options);
+    const send = (onRepeat: () => void): Promise<Stored<T>> => this.#object(type, { ...call, repeat: 'cut', onRepeat }, options);
+    return writtenOnce(send, call.json, () => this.get(type, ns, name, call.signal));
+  }
+
   async #call<R>(call: Call): Promise<R> {
     // On loopback, compression costs more than it saves.
     const packed = this.#isLocal ? call : { ...call, headers: { 'Accept-Encoding': 'gzip', ...call.headers } };
@@ -316,15 +317,10 @@ class Client implements Cluster {
         throwIfAborted(call.signal);
         if (error instanceof PageTooLargeError) throw error;
         if (call.repeat === 'unprocessed' || tries >= maxBodyTries) throw unreachableError(error, this.identity);
+        call.onRepeat?.();
       }
     }
   }
-}
-
-/** A proxy on the way removed the upgrade from the request. */
-function notUpgraded(status: number, { server }: Identity): KubeError {
-  const message = `The API server at ${server}, or a proxy before it, does not take WebSockets: it answered ${String(status)} instead of an upgrade.`;
-  return new KubeError('failed', message, { status, reason: 'UpgradeRequired' });
 }
 
 function writeQuery({ fieldManager, dryRun }: WriteOptions): { fieldManager: string | undefined; dryRun: string | undefined } {

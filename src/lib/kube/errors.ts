@@ -215,6 +215,12 @@ export function errorFromAnswer(status: number, body: string, identity?: Identit
   return new KubeError(classes[status] ?? 'failed', `Error from Kubernetes: ${sentence(shown)}`, facts);
 }
 
+/** A proxy on the way removed the upgrade from the request. */
+export function notUpgraded(status: number, { server }: Identity): KubeError {
+  const message = `The API server at ${server}, or a proxy before it, does not take WebSockets: it answered ${String(status)} instead of an upgrade.`;
+  return new KubeError('failed', message, { status, reason: 'UpgradeRequired' });
+}
+
 /** The error for a Status object (an ERROR event of a watch). */
 export function errorFromStatus(status: StatusBody, identity?: Identity): KubeError {
   return errorFromAnswer(status.code ?? 500, JSON.stringify({ ...status, kind: 'Status' }), identity);

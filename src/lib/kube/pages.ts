@@ -2,7 +2,7 @@
 
 import type { ResourceType } from '../api/object.ts';
 import { PageTooLargeError } from './body.ts';
-import type { TableOptions } from './cluster.ts';
+import type { Table, TableOptions } from './cluster.ts';
 import { isExpired } from './errors.ts';
 import { resourcePath } from './paths.ts';
 
@@ -13,6 +13,17 @@ const mostRestarts = 3;
 
 interface Page {
   metadata: { continue?: string; resourceVersion?: string };
+}
+
+/** One page of a list, as the server sends it. */
+export interface ListPage<T> extends Page {
+  items?: T[] | null;
+}
+
+/** One page of a list that the server has made a table. */
+export interface TablePage extends Page {
+  columnDefinitions: Table['columns'];
+  rows?: Table['rows'] | null;
 }
 
 export interface PageReader<P extends Page> {

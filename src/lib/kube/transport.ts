@@ -28,10 +28,11 @@ export interface TransportRequest {
   /** Milliseconds without a byte in either direction; 0 = no limit; default 70,000 (the server's own limit is 60 s). */
   idleTimeoutMs?: number;
   /**
-   * `any`: sending twice does no harm, so a cut connection is tried again. `unprocessed`: a request is repeated only when the server certainly did
-   * not act on it.
+   * `any`: sending twice does no harm, so a cut connection is tried again. `cut`: after a cut connection too, and `onRepeat` is called before, since
+   * the server may have acted on the first request. `unprocessed`: a request is repeated only when the server certainly did not act on it.
    */
-  repeat: 'any' | 'unprocessed';
+  repeat: 'any' | 'cut' | 'unprocessed';
+  onRepeat?: () => void;
   /** False: busy answers (429, 503) are returned to the caller. */
   waitWhenBusy: boolean;
 }
@@ -173,8 +174,9 @@ export class Transport {
     this.#awayAt = performance.now();
     const inTime = performance.now() < state.deadline;
     const unsent = notSent.has(code) && this.#answeredOnce && inTime;
-    const harmless = cut.has(code) && request.repeat === 'any' && inTime && (this.#answeredOnce || state.tries < maxCutTries);
+    const harmless = cut.has(code) && request.repeat !== 'unprocessed' && inTime && (this.#answeredOnce || state.tries < maxCutTries);
     if (!isReplayable(request.body) || !(unsent || harmless)) throw unreachableError(error, this.#endpoint.identity, proxy);
+    if (harmless) request.onRepeat?.();
     await sleep(backoffMs(state.tries++, { baseMs: this.#tuning.backoffBaseMs, maxMs: 2_000 }), request.signal);
     return undefined;
   }

@@ -121,31 +121,73 @@ describe('connections', () => {
       (call) => call.drop(),
       (call) => call.json({ ...map, metadata: {}, items: [] }),
     );
-    server.on('POST .*', (call) => call.drop());
+    server.on('(POST|PUT) .*', (call) => call.drop());
     const cluster = await to(server);
     await cluster.list(podType);
     expect(server.callsOf('GET .*')).toHaveLength(3);
-    await expect(cluster.create(configMapType, map)).rejects.toMatchObject({ code: 'unreachable', reason: 'ECONNRESET' });
-    expect(server.callsOf('POST .*')).toHaveLength(1);
+    await expect(cluster.raw({ method: 'POST', path: '/write' })).rejects.toMatchObject({ code: 'unreachable', reason: 'ECONNRESET' });
+    await expect(cluster.create(configMapType, { metadata: { namespace: 'ns' } })).rejects.toMatchObject({ code: 'unreachable' });
+    await expect(cluster.replace(configMapType, map)).rejects.toMatchObject({ code: 'unreachable' });
+    expect(server.callsOf('(POST|PUT) .*')).toHaveLength(3);
   });
 
-  test('a merge patch with a resourceVersion is sent once, one without may be repeated', async () => {
-    server.on(
-      'PATCH .*',
-      (call) => call.drop(),
-      (call) => call.json(map),
-    );
-    const cluster = await to(server);
-    await expect(cluster.mergePatch(configMapType, 'ns', 'x', { metadata: { resourceVersion: '3' } })).rejects.toMatchObject({
-      code: 'unreachable',
-    });
-    server.on(
-      'PATCH .*',
-      (call) => call.drop(),
-      (call) => call.json(map),
-    );
-    await cluster.mergePatch(configMapType, 'ns', 'x', { metadata: { uid: 'u' } });
-    expect(server.callsOf('PATCH .*')).toHaveLength(3);
+  const maps = '/api/v1/namespaces/ns/configmaps';
+  const sent = asStored({
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: 'x', namespace: 'ns', labels: { by: 'me' } },
+    data: { a: '1' },
+  });
+  const defaulted = { ...sent, metadata: { ...sent.metadata, labels: { by: 'me', since: 'now' } }, immutable: false };
+  const foreign = { ...sent, data: { a: '2' } };
+
+  test.each([
+    ['had not arrived', undefined, 'written'],
+    ['had arrived', defaulted, 'written'],
+    ['finds an object of somebody else', foreign, 'AlreadyExists'],
+  ])('a create is sent again when the connection breaks: one that %s', async (_what, live, outcome) => {
+    const answer = (call: Call): void =>
+      live === undefined ? call.json(sent, 201) : call.fail(409, 'AlreadyExists', 'configmaps "x" already exists', { name: 'x' });
+    server.on(`POST ${maps}`, (call) => call.drop(), answer);
+    server.on(`GET ${maps}/x`, (call) => call.json(live));
+    const created = (await to(server)).create(configMapType, sent);
+    if (outcome === 'written') expect(await created).toMatchObject({ data: { a: '1' } });
+    else await expect(created).rejects.toMatchObject({ reason: outcome });
+    expect(server.callsOf(`POST ${maps}`)).toHaveLength(2);
+  });
+
+  test('a create that is refused at once is not compared: somebody else made the object', async () => {
+    server.on(`POST ${maps}`, (call) => call.fail(409, 'AlreadyExists', 'configmaps "x" already exists', { name: 'x' }));
+    await expect((await to(server)).create(configMapType, sent)).rejects.toMatchObject({ reason: 'AlreadyExists' });
+    expect(server.calls).toHaveLength(1);
+  });
+
+  const patch = { metadata: { resourceVersion: '3', annotations: { lock: null } }, data: { a: '1' } };
+  const locked = { ...sent, metadata: { ...sent.metadata, annotations: { lock: 'other' } } };
+
+  test.each([
+    ['had not arrived', undefined, 'written'],
+    ['had arrived', defaulted, 'written'],
+    ['comes after a change of somebody else', locked, 'Conflict'],
+  ])('a merge patch with a resourceVersion is sent again when the connection breaks: one that %s', async (_what, live, outcome) => {
+    const answer = (call: Call): void =>
+      live === undefined ? call.json(sent) : call.fail(409, 'Conflict', 'the object has been modified', { name: 'x' });
+    server.on(`PATCH ${maps}/x`, (call) => call.drop(), answer);
+    server.on(`GET ${maps}/x`, (call) => call.json(live));
+    const patched = (await to(server)).mergePatch(configMapType, 'ns', 'x', patch);
+    if (outcome === 'written') expect(await patched).toMatchObject({ data: { a: '1' } });
+    else await expect(patched).rejects.toMatchObject({ reason: outcome });
+    expect(server.callsOf(`PATCH ${maps}/x`)).toHaveLength(2);
+  });
+
+  test('a write whose answer breaks off is sent again too', async () => {
+    const breakOff = async (call: Call): Promise<void> => {
+      await call.write('{"metadata":{"na');
+      call.drop();
+    };
+    server.on(`POST ${maps}`, breakOff, (call) => call.fail(409, 'AlreadyExists', 'configmaps "x" already exists', { name: 'x' }));
+    server.on(`GET ${maps}/x`, (call) => call.json(defaulted));
+    expect(await (await to(server)).create(configMapType, sent)).toMatchObject({ data: { a: '1' } });
   });
 
   test('a server that sends nothing counts as unreachable', async () => {
