@@ -31,6 +31,7 @@ const defaults = {
     'count/services': '600',
     'count/statefulsets.apps': '600',
     'count/jobs.batch': '1000',
+    'count/horizontalpodautoscalers.autoscaling': '200',
     'count/rolebindings.rbac.authorization.k8s.io': '200',
     ...ofKinds({
       cfapps: 100,

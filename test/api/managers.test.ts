@@ -144,3 +144,35 @@ describe('a supporter', () => {
     for (const metadata of [orphan, blocked]) expect(await patch('sue', kind, space, name, { metadata })).toContain(refusal);
   });
 });
+
+describe('an autoscaler', () => {
+  const target = { apiVersion: `${group}/v1alpha1`, kind: 'CFProcess', name: 'shop-web' };
+  const metric = (type: string): object =>
+    type === 'Resource'
+      ? { type, resource: { name: 'cpu', target: { type: 'AverageValue', averageValue: '500m' } } }
+      : { type, external: { metric: { name: 'queue' }, target: { type: 'AverageValue', averageValue: '1' } } };
+  const spec = { scaleTargetRef: target, minReplicas: 1, maxReplicas: 3, metrics: [metric('Resource')] };
+
+  async function create(as: string, name: string, change: object): Promise<string> {
+    const metadata = { name, namespace: space };
+    const input = { apiVersion: 'autoscaling/v2', kind: 'HorizontalPodAutoscaler', metadata, spec: { ...spec, ...change } };
+    const { code, stderr } = await ask(['create', '-f', '-'], { as, input });
+    return code === 0 ? 'done' : stderr;
+  }
+
+  test('is made, changed and deleted by a developer, and by no supporter', async () => {
+    expect(await create('sue', 'by-sue', {})).toContain('cannot create resource "horizontalpodautoscalers"');
+    expect(await create('dora', 'web', {})).toBe('done');
+    expect(await patch('dora', 'hpa', space, 'web', { spec: { maxReplicas: 5 } })).toBe('done');
+    expect((await ask(['delete', 'hpa', '-n', space, 'web'], { as: 'dora' })).code).toBe(0);
+  });
+
+  test.each([
+    ['a set of instances', { scaleTargetRef: { apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'web' } }, 'can only scale a CFProcess'],
+    ['a kind of that name elsewhere', { scaleTargetRef: { ...target, apiVersion: 'example.com/v1' } }, 'can only scale a CFProcess'],
+    ['too many instances', { maxReplicas: 1_001 }, 'can set at most 1000 instances'],
+    ['a metric from outside', { metrics: [metric('External')] }, 'can only follow the use of CPU and memory'],
+  ])('is refused for %s', async (_what, change, text) => {
+    expect(await create('dora', 'bad', change)).toContain(text);
+  });
+});

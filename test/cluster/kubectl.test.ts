@@ -105,6 +105,21 @@ describe('the scale of a process', () => {
     expect(worker.selected).toEqual(worker.own);
   });
 
+  test('is set by an autoscaler that follows the metrics, and a push leaves it as it is', async () => {
+    const instances = async (): Promise<number | undefined> => (await get<CFProcess>('cfprocess', web)).spec.desiredInstances;
+    await kubectl(['scale', 'cfprocess', web, '--replicas=1']);
+    // The app always uses more than a twentieth of its 64M.
+    const made = await kf.ok('autoscale', app, '--min', '1', '--max', '2', '--memory', '5');
+    expect(made.stdout).toMatch(/^web +1 +1 +2 +memoryutil +5% /m);
+    await until('a second instance', async () => (await instances()) === 2);
+    await until('what is measured', async () => / memoryutil +5% +\d+%$/m.test((await kf.ok('autoscale', app)).stdout));
+    const kept = await kf.ok('push', app, '-o', sample(1), '-i', '1');
+    expect(kept.stderr).toContain("The autoscaler of process 'web' sets its instances");
+    expect(await instances()).toBe(2);
+    expect((await kf.ok('autoscale', app, '--off')).stdout).toContain('No autoscaler found.');
+    expect((await kf.ok('events', app)).stdout).toMatch(/audit\.app\.process\.scale .*instances: 2/);
+  });
+
   test('can be 0, and then the process has no pods', async () => {
     await kubectl(['scale', 'cfprocess', `${guid}-worker`, '--replicas=0']);
     await until('the worker to end', async () => (await look(`${guid}-worker`, 'worker')).own.length === 0);

@@ -2,6 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
+import { autoscalerType } from '../../src/lib/api/autoscaler.ts';
 import { configMapType, eventType, leaseType, namespaceType, secretType, serviceType, statefulSetType } from '../../src/lib/api/core.ts';
 import { podType } from '../../src/lib/api/pod-kind.ts';
 import { httpRouteType } from '../../src/lib/api/gateway.ts';
@@ -20,6 +21,7 @@ const builtIn: ResourceType[] = [
   configMapType,
   podType,
   statefulSetType,
+  autoscalerType,
   roleBindings,
   podMetrics,
   quotas,

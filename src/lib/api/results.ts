@@ -247,6 +247,27 @@ export interface RouteDetails extends RouteSummary {
   }[];
 }
 
+export interface AutoscalerMetric {
+  metric: 'cpu' | 'cpuutil' | 'memoryutil' | 'memoryused';
+  /** Average of all instances; `%` of one core (`cpu`) or of what an instance may use. */
+  target: number;
+  unit: '%' | 'MB';
+  /** Absent while nothing is measured. */
+  now?: number;
+}
+
+/** The autoscaler of a process. */
+export interface Autoscaler {
+  process: string;
+  /** As it is set now. */
+  instances: number;
+  min: number;
+  max: number;
+  metrics: AutoscalerMetric[];
+  /** Why it cannot scale now, in Kubernetes' words. */
+  obstacle?: string;
+}
+
 export interface NetworkPolicySummary {
   source: string;
   destination: string;

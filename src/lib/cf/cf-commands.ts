@@ -255,6 +255,7 @@ export const kfCommands: readonly CfCommand[] = [
   ['completion', '', '', ''],
   ['open', '', '', ''],
   ['why', '', '', ''],
+  ['autoscale', '', '', ''],
   ['releases', '', '', ''],
   ['diff', '', '', ''],
 ];

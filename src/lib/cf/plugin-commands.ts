@@ -13,9 +13,8 @@ export interface ForeignCommand {
 
 const mtaPush = 'kf push -f manifest.yml, with an app for each module; kf create-user-provided-service for each resource';
 const rolling = 'kf push APP (an update has no downtime)';
-const autoscale =
-  'as an admin of the cluster: kubectl autoscale cfprocesses.korifi.cloudfoundry.org PROCESS_GUID -n SPACE_GUID --min=1 --max=5 --cpu=80%';
-const autoscaled = 'kubectl get hpa -n SPACE_GUID -o yaml';
+const autoscale = 'kf autoscale APP --policy FILE, or kf autoscale APP --min 1 --max 4 --cpu 80';
+const autoscaled = 'kf autoscale APP --json';
 const contexts = 'kubectl config get-contexts, and kf target --json for the present one';
 const saved = 'kf api CONTEXT, then kf target -o ORG -s SPACE; a CF_HOME of its own for each target';
 const recentLogs = 'kf logs APP --recent --json';
@@ -34,9 +33,9 @@ const byPlugin: Readonly<Record<string, readonly (readonly [names: string, inste
     ['autoscaling-api', 'nothing: the autoscaler is part of Kubernetes'],
     ['autoscaling-policy asp', autoscaled],
     ['attach-autoscaling-policy aasp', autoscale],
-    ['detach-autoscaling-policy dasp', 'as an admin of the cluster: kubectl delete hpa -n SPACE_GUID NAME'],
+    ['detach-autoscaling-policy dasp', 'kf autoscale APP --off'],
     ['autoscaling-metrics asm', autoscaled],
-    ['autoscaling-history ash', 'kubectl describe hpa -n SPACE_GUID NAME'],
+    ['autoscaling-history ash', 'kf events APP'],
     ['create-autoscaling-credential casc delete-autoscaling-credential dasc', 'nothing: metrics of the cluster need no credentials'],
   ],
   copyenv: [['copyenv', "kf env APP --json; its VCAP_SERVICES as a variable: kf env APP --json | jq -c '.result.vcapServices'"]],

@@ -91,8 +91,8 @@ describe('migrate check', () => {
     [
       'autoscaler.sh',
       [
-        '4 refused attach-autoscaling-policy: instead: as an admin of the cluster: kubectl autoscale cfprocesses',
-        '5 refused autoscaling-metrics: instead: kubectl get hpa',
+        '4 refused attach-autoscaling-policy: instead: kf autoscale APP --policy FILE',
+        '5 refused autoscaling-metrics: instead: kf autoscale APP --json',
       ],
     ],
     [

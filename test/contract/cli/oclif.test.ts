@@ -141,6 +141,7 @@ const day: string[][] = [
   ['delete-route', 'apps.localhost', '--hostname', 'spare', '-f'],
   ['delete-orphaned-routes', '-f'],
   ['scale', 'shop'],
+  ['autoscale', 'shop'],
   ['tasks', 'shop'],
   ['packages', 'shop'],
   ['droplets', 'shop'],

@@ -106,7 +106,7 @@ it('CF_USERNAME is the user of auth', async () => {
 
 it.each([
   ['deploy', "a command of cf's plugin 'multiapps'", 'kf push -f manifest.yml'],
-  ['aasp', "a command of cf's plugin 'app-autoscaler'", 'as an admin of the cluster: kubectl autoscale'],
+  ['aasp', "a command of cf's plugin 'app-autoscaler'", 'kf autoscale APP --policy FILE'],
   ['copyenv', "a command of cf's plugin 'copyenv'", 'kf env APP --json'],
   ['zero-downtime-push', "a command of cf's plugin 'autopilot'", 'kf push APP'],
   ['v3-push', 'a command of older versions of cf', 'kf push'],

@@ -9,12 +9,15 @@ import type { CFApp, CFBuild, CFPackage, CFProcess, CFRoute, CFServiceBinding } 
 import type { AppPlan } from '../../manifest/plan.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { isLive } from '../routes/holders.ts';
+import { readAutoscalers } from '../apps/autoscale.ts';
 import { appBindings, toldBindings } from '../services/user-provided.ts';
 
 export interface AppSnapshot {
   /** The app does not exist yet. */
   isNew: boolean;
   processes: Stored<CFProcess>[];
+  /** Processes whose number of instances an autoscaler sets; read only if the plan names another number. */
+  autoscaled: ReadonlySet<string>;
   /** All routes of the space, including the app's own. For a new app they are read only if the space has routes at a host that it wants. */
   routes: Stored<CFRoute>[];
   /** Routes that lead to the app: neither refused nor being deleted. */
@@ -33,6 +36,7 @@ export interface AppSnapshot {
 const nothing: AppSnapshot = {
   isNew: true,
   processes: [],
+  autoscaled: new Set(),
   routes: [],
   ownRoutes: [],
   builds: [],
@@ -69,6 +73,21 @@ async function builtWith(session: SpaceSession, plan: AppPlan, app: Stored<CFApp
   return plan.lifecycle === 'docker' ? [] : toldBindings(session, app);
 }
 
+/** The autoscaler keeps what it chose: a push does not set the number of such a process. */
+async function autoscaledOf(session: SpaceSession, plan: AppPlan, processes: readonly Stored<CFProcess>[]): Promise<ReadonlySet<string>> {
+  const differing = processes.filter(({ spec }) =>
+    plan.processes.some(({ type, instances = spec.desiredInstances }) => type === spec.processType && instances !== spec.desiredInstances),
+  );
+  if (differing.length === 0) return new Set();
+  const all = await readAutoscalers(session, differing);
+  for (const { metadata, spec } of differing) {
+    if (!all.has(metadata.name)) continue;
+    const message = `The autoscaler of process '${spec.processType}' sets its instances; the number of this push is not used.`;
+    session.report({ type: 'warning', message });
+  }
+  return new Set(all.keys());
+}
+
 /** The snapshot of an existing app, as far as the plan needs it; that of a new one is empty. */
 export async function readSnapshot(session: SpaceSession, plan: AppPlan, app: Stored<CFApp> | undefined): Promise<AppSnapshot> {
   if (app === undefined) return nothing;
@@ -82,9 +101,11 @@ export async function readSnapshot(session: SpaceSession, plan: AppPlan, app: St
     needsEnv(app, plan) ? readEnv(session, app) : { env: {}, hasEnvSecret: true },
     plan.services.length === 0 ? builtWith(session, plan, app) : appBindings(session, app),
   ]);
+  const own = processesOf(app, processes.items);
   return {
     isNew: false,
-    processes: processesOf(app, processes.items),
+    processes: own,
+    autoscaled: await autoscaledOf(session, plan, own),
     routes: routes.items,
     ownRoutes: routesOf(app, routes.items).filter(isLive),
     builds: builds.items.toSorted(newestFirst),

@@ -119,7 +119,8 @@ export function processSteps(plan: AppPlan, facts: AppSnapshot, startsWeb = true
     if (process === undefined && wanted.type === webProcess && !startsWeb) return [{ plan: { instances: 0, ...wanted }, changes: {} }];
     if (process === undefined) return [{ plan: wanted, changes: {} }];
     const changes = processChanges(wanted, process);
-    const instances = wanted.instances !== undefined && wanted.instances !== process.spec.desiredInstances ? wanted.instances : undefined;
+    const differs = wanted.instances !== process.spec.desiredInstances && !facts.autoscaled.has(process.metadata.name);
+    const instances = differs ? wanted.instances : undefined;
     if (Object.keys(changes).length === 0 && instances === undefined) return [];
     return [{ plan: wanted, process, changes, ...defined({ instances }) }];
   });

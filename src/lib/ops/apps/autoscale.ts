@@ -1,0 +1,94 @@
+// Autoscalers of an app's processes: Kubernetes' own, which set the number of instances.
+
+import { processesOf } from '../../api/app.ts';
+import {
+  autoscalersOf,
+  autoscalerType,
+  describeAutoscaler,
+  settingsOf,
+  type AutoscalerSettings,
+  type HorizontalPodAutoscaler,
+} from '../../api/autoscaler.ts';
+import { kinds, labels } from '../../api/group.ts';
+import type { Stored } from '../../api/object.ts';
+import type { Autoscaler } from '../../api/results.ts';
+import type { CFApp, CFProcess } from '../../api/types.generated.ts';
+import { defined } from '../../defined.ts';
+import { KfError } from '../../errors.ts';
+import type { SpaceSession } from '../../session/session.ts';
+import { buildAutoscaler } from '../../../templates/autoscaler.ts';
+import { findProcess } from './scale.ts';
+
+/** All autoscalers of the space that scale one of these processes, by the process's name. */
+export async function readAutoscalers(
+  { cluster, space, signal }: SpaceSession,
+  processes: readonly Stored<CFProcess>[],
+): Promise<Map<string, Stored<HorizontalPodAutoscaler>>> {
+  const { items } = await cluster.list(autoscalerType, { ns: space.guid, signal });
+  return autoscalersOf(processes, items);
+}
+
+/** The autoscalers of an app, by process. */
+export async function describeAutoscalers(session: SpaceSession, app: Stored<CFApp>): Promise<Autoscaler[]> {
+  const { cluster, space, signal } = session;
+  const labelSelector = `${labels.appGuid}=${app.metadata.name}`;
+  const processes = processesOf(app, (await cluster.list(kinds.process, { ns: space.guid, labelSelector, signal })).items);
+  const all = await readAutoscalers(session, processes);
+  return processes.flatMap((process) => {
+    const autoscaler = all.get(process.metadata.name);
+    return autoscaler === undefined ? [] : [describeAutoscaler(process, autoscaler)];
+  });
+}
+
+/** What a change names; what it leaves out stays as it is. */
+export type AutoscalerChange = Partial<AutoscalerSettings>;
+
+/** @throws KfError `usage` when a new autoscaler lacks something, or the numbers do not fit */
+function completed({ least, most, targets = {}, behavior }: AutoscalerChange, present: AutoscalerSettings | undefined): AutoscalerSettings {
+  const [min, max] = [least ?? present?.least, most ?? present?.most];
+  const all = { ...present?.targets, ...targets };
+  if (min === undefined || max === undefined || Object.keys(all).length === 0)
+    throw new KfError('usage', 'A new autoscaler needs --min, --max and at least one of --cpu and --memory.', {
+      hints: ['kf autoscale APP_NAME --min 1 --max 4 --cpu 80'],
+    });
+  if (min > max) throw new KfError('usage', `--min is ${String(min)}, and --max is ${String(max)}: --max must be at least --min.`);
+  return { least: min, most: max, targets: all, ...defined({ behavior: behavior ?? present?.behavior }) };
+}
+
+/**
+ * Creates or changes the autoscaler of a process.
+ * @param isWhole what the change leaves out is removed
+ * @throws KfError `not-found` for an unknown process, `usage`
+ */
+export async function setAutoscaler(
+  session: SpaceSession,
+  app: Stored<CFApp>,
+  { process: type, change, isWhole }: { process: string; change: AutoscalerChange; isWhole: boolean },
+): Promise<void> {
+  const { cluster, signal } = session;
+  const process = await findProcess(session, app, type);
+  const present = (await readAutoscalers(session, [process])).get(process.metadata.name);
+  const settings = completed(change, present === undefined || isWhole ? undefined : settingsOf(present));
+  const wanted = buildAutoscaler(process, settings);
+  if (present === undefined) return void (await cluster.create(autoscalerType, wanted, { signal }));
+  // One that was made without kf keeps its name: two autoscalers of one process would disturb each other.
+  const spec = { behavior: null, ...wanted.spec };
+  await cluster.mergePatch(autoscalerType, session.space.guid, present.metadata.name, { spec }, { signal });
+}
+
+/** Removes the autoscaler of a process, which keeps its instances. @returns false when it has none */
+export async function removeAutoscaler(session: SpaceSession, app: Stored<CFApp>, type: string): Promise<boolean> {
+  const { cluster, space, signal } = session;
+  const process = await findProcess(session, app, type);
+  const present = (await readAutoscalers(session, [process])).get(process.metadata.name);
+  return present !== undefined && (await cluster.delete(autoscalerType, space.guid, present.metadata.name, { signal }));
+}
+
+const metricsApi = '/apis/metrics.k8s.io/v1beta1';
+
+/** True when the cluster says what its pods use; without that, nothing is scaled. */
+export async function hasMetrics({ cluster, signal }: SpaceSession): Promise<boolean> {
+  const { status, body } = await cluster.raw({ method: 'GET', path: metricsApi, signal });
+  body.resume();
+  return status < 400;
+}

@@ -1,0 +1,137 @@
+// `autoscale` makes a HorizontalPodAutoscaler of a process, shows what it does, and a push leaves the number of instances to it.
+
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { autoscalerType, type HorizontalPodAutoscaler } from '../../../src/lib/api/autoscaler.ts';
+import { kinds } from '../../../src/lib/api/group.ts';
+import { bundleForTests, type CliRun } from '../../support/cli.ts';
+import { ns, PushScene } from '../../support/push-scene.ts';
+
+const bundle = bundleForTests();
+const where = 'in org example-org / space example-space as alice...';
+let scene: PushScene;
+
+beforeEach(async () => {
+  scene = await PushScene.start(bundle.program);
+  await scene.ok('push', 'shop', '-o', 'registry.example.com/shop:1', '-i', '1');
+});
+afterEach(() => scene.stop());
+afterAll(() => bundle.remove());
+
+const run = (...argv: string[]): Promise<CliRun> => scene.cli.run(argv);
+const autoscalers = (): HorizontalPodAutoscaler[] => scene.cluster.memory.all(autoscalerType);
+const web = () => scene.cluster.memory.all(kinds.process).find(({ spec }) => spec.processType === 'web');
+const shown = async (): Promise<unknown> => (JSON.parse((await run('autoscale', 'shop', '--json')).stdout) as { result: unknown }).result;
+
+describe('autoscale', () => {
+  it('makes an autoscaler of the process, which is deleted with it, and changes only what it names', async () => {
+    const made = await run('autoscale', 'shop', '--min', '2', '--max', '5', '--cpu', '60');
+    expect(made).toMatchObject({
+      code: 0,
+      stdout: [
+        `Setting autoscaler of app shop process web ${where}`,
+        'OK',
+        '',
+        `Showing autoscalers of app shop ${where}`,
+        '',
+        'process   instances   min   max   metric   target   now',
+        'web       1           2     5     cpu      60%      n/a',
+        '',
+      ].join('\n'),
+    });
+    const { name, uid } = web()?.metadata ?? {};
+    expect(autoscalers()).toMatchObject([
+      {
+        metadata: { name, namespace: ns, ownerReferences: [{ kind: 'CFProcess', name, uid }] },
+        spec: {
+          scaleTargetRef: { apiVersion: 'korifi.cloudfoundry.org/v1alpha1', kind: 'CFProcess', name },
+          minReplicas: 2,
+          maxReplicas: 5,
+          metrics: [{ type: 'Resource', resource: { name: 'cpu', target: { type: 'AverageValue', averageValue: '600m' } } }],
+        },
+      },
+    ]);
+    await scene.ok('autoscale', 'shop', '--memory', '70', '--max', '9');
+    expect(await shown()).toEqual([
+      {
+        process: 'web',
+        instances: 1,
+        min: 2,
+        max: 9,
+        metrics: [
+          { metric: 'cpu', target: 60, unit: '%' },
+          { metric: 'memoryutil', target: 70, unit: '%' },
+        ],
+      },
+    ]);
+  });
+
+  it('shows what is measured, and why nothing is scaled', async () => {
+    await scene.ok('autoscale', 'shop', '--min', '1', '--max', '5', '--cpu', '60', '--memory', '80');
+    const current = [
+      { type: 'Resource', resource: { name: 'cpu', current: { averageValue: '45123456n', averageUtilization: 300 } } },
+      { type: 'Resource', resource: { name: 'memory', current: { averageValue: '67108864', averageUtilization: 25 } } },
+    ];
+    const conditions = [{ type: 'ScalingActive', status: 'False', reason: 'FailedGetResourceMetric', message: 'no metrics returned' }];
+    scene.cluster.memory.all(autoscalerType).forEach(({ metadata }) => {
+      scene.setStatus(autoscalerType, metadata.name, { currentMetrics: current, conditions });
+    });
+    expect((await run('autoscale', 'shop')).stdout.split('\n').slice(2)).toEqual([
+      'process   instances   min   max   metric       target   now',
+      'web       1           1     5     cpu          60%      5%',
+      '                                  memoryutil   80%      25%',
+      '',
+      "Process 'web' cannot be scaled now: no metrics returned",
+      '',
+    ]);
+  });
+
+  it('follows a policy file, and says what it follows in another way', async () => {
+    const file = join(scene.cli.home, 'policy.json');
+    const rules = [
+      { metric_type: 'memoryused', operator: '>', threshold: 100, adjustment: '+1' },
+      { metric_type: 'memoryused', operator: '<', threshold: 30, adjustment: '-1' },
+    ];
+    writeFileSync(file, JSON.stringify({ instance_min_count: 1, instance_max_count: 3, scaling_rules: rules }));
+    const ran = await run('autoscale', 'shop', '--policy', file);
+    expect(ran.stderr).toContain('Instances are taken away when fewer would stay below memoryused 100, not at 30.');
+    expect(ran.stdout).toContain('memoryused   100M');
+    expect((await run('autoscale', 'shop', '--policy', 'absent.json')).stderr).toContain(
+      "The specified path 'absent.json' does not exist.",
+    );
+  });
+
+  it('is removed by --off, and the instances stay', async () => {
+    await scene.ok('autoscale', 'shop', '--min', '1', '--max', '5', '--cpu', '60');
+    expect((await run('autoscale', 'shop', '--off')).stdout).toContain('No autoscaler found.');
+    expect(autoscalers()).toEqual([]);
+    const again = await run('autoscale', 'shop', '--off');
+    expect([again.code, again.stderr]).toEqual([0, expect.stringContaining("Process 'web' has no autoscaler.")]);
+  });
+
+  it.each([
+    [['--min', '1'], 'A new autoscaler needs --min, --max and at least one of --cpu and --memory.'],
+    [['--min', '3', '--max', '2', '--cpu', '5'], '--min is 3, and --max is 2: --max must be at least --min.'],
+    [['--off', '--cpu', '5'], '--off, --policy and the flags of a new target exclude each other'],
+    [['--cpu', 'much'], '--cpu'],
+    [['--process', 'worker', '--min', '1', '--max', '2', '--cpu', '5'], 'Process worker not found'],
+  ])('refuses %j before it writes', async (flags, text) => {
+    const ran = await run('autoscale', 'shop', ...flags);
+    expect([ran.code, ran.stderr]).toEqual([1, expect.stringContaining(text)]);
+    expect(autoscalers()).toEqual([]);
+  });
+});
+
+describe('with an autoscaler', () => {
+  it('a push leaves the instances to it and says so, and sets them again without one', async () => {
+    await scene.ok('autoscale', 'shop', '--min', '1', '--max', '5', '--cpu', '60');
+    await scene.cluster.memory.mergePatch(kinds.process, ns, web()?.metadata.name ?? '', { spec: { desiredInstances: 4 } });
+    const kept = await run('push', 'shop', '-o', 'registry.example.com/shop:2', '-i', '2');
+    expect([kept.code, web()?.spec.desiredInstances]).toEqual([0, 4]);
+    expect(kept.stderr).toContain("The autoscaler of process 'web' sets its instances; the number of this push is not used.");
+    await scene.ok('autoscale', 'shop', '--off');
+    await scene.ok('push', 'shop', '-o', 'registry.example.com/shop:3', '-i', '2');
+    expect(web()?.spec.desiredInstances).toBe(2);
+  });
+});
