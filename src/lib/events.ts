@@ -102,6 +102,8 @@ type InstallEvent =
   | { type: 'install-part'; part: string }
   /** The same text as in the error of the wait. */
   | { type: 'awaiting'; what: string }
+  /** There will be no domain apps.internal, because its namespace is somebody else's. */
+  | { type: 'internal-domain-left-out'; namespace: string }
   /** The installation's description cannot be read; setup writes it again. */
   | { type: 'info-broken'; fault: string }
   | { type: 'registry-full'; free: number; total: number }

@@ -91,6 +91,22 @@ describe('kf setup', () => {
     await admin.ok('setup', '-f', ringEnv('KF_TEST_SETUP_FILE'));
   });
 
+  test('makes the domain apps.internal, as an upgrade does when it is missing, unless its namespace is not for kf', async () => {
+    const shown = async (): Promise<string | undefined> => /^apps\.internal .*$/m.exec((await admin.ok('domains')).stdout)?.[0];
+    expect(await shown()).toMatch(/^apps\.internal +shared +true +http$/);
+    await admin.ok('delete-shared-domain', 'apps.internal', '-f');
+    await kubectl('wait', '--for=delete', 'namespace/internal', '--timeout=60s');
+    await kubectl('create', 'namespace', 'internal');
+    const without = await admin.ok('setup', '-f', ringEnv('KF_TEST_SETUP_FILE'));
+    expect(without.stderr).toContain("The namespace 'internal' exists and is not kf's, so there is no domain apps.internal");
+    expect(await shown()).toBeUndefined();
+    await kubectl('delete', 'namespace', 'internal');
+    const upgraded = await admin.ok('setup', '-f', ringEnv('KF_TEST_SETUP_FILE'));
+    expect(upgraded.stdout).toMatch(/changes: +4 of \d+ objects created, 0 changed/);
+    expect(await shown()).toMatch(/^apps\.internal +shared +true +http$/);
+    expect(await kubectl('get', 'endpointslices', '-n', 'internal', '--as', 'system:serviceaccount:kf-system:kf-controller')).toBe('');
+  });
+
   test('removes the rights that kf 0.1.0 gave the controller', async () => {
     for (const ns of ['cf', 'kf-system']) {
       await kubectl(

@@ -37,7 +37,9 @@ const period = (now: number, days: number, latest = Infinity): Period => ({
 /** The names of the certificate: every host of each domain, and the domain itself. */
 export function certificateNames(info: KfInfo, https: HttpsSettings, domains: readonly Stored<CFDomain>[]): string[] {
   const isUsed = (domain: Stored<CFDomain>): boolean =>
-    domain.metadata.deletionTimestamp === undefined && currentCondition(domain, conditionTypes.ready)?.status === 'True';
+    domain.metadata.deletionTimestamp === undefined &&
+    domain.spec.internal !== true &&
+    currentCondition(domain, conditionTypes.ready)?.status === 'True';
   const age = ({ metadata }: Stored<CFDomain>): string => `${metadata.creationTimestamp ?? ''} ${metadata.name}`;
   const oldestFirst = domains.filter(isUsed).toSorted((a, b) => (age(a) < age(b) ? -1 : 1));
   const all = [info.defaultDomain, ...oldestFirst.map(({ spec }) => spec.name)].map((name) => name.toLowerCase().replace(/\.$/, ''));

@@ -61,7 +61,7 @@ export const servedCertificatesReconciler: Reconciler = {
     if (domain === undefined || domain.metadata.deletionTimestamp !== undefined) return undefined;
     if (currentCondition(domain, conditionTypes.ready)?.status !== 'True') return undefined;
     const address = context.info().gateway.https?.internalAddress;
-    if (address === undefined) {
+    if (address === undefined || domain.spec.internal === true) {
       await write(context, domain, undefined);
       return undefined;
     }

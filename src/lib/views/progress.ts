@@ -136,6 +136,8 @@ const renderers: Renderers = {
   'install-part': ({ part }) => step(`Installing ${part.replaceAll('-', ' ')}`),
   awaiting: ({ what }) => step(`Waiting for ${what}`),
   'info-broken': ({ fault }) => warn(`${fault} Setup writes it again.`),
+  'internal-domain-left-out': ({ namespace }) =>
+    warn(`The namespace '${namespace}' exists and is not kf's, so there is no domain apps.internal, which needs it.`),
   'registry-full': ({ free, total }) =>
     warn(
       `The registry is nearly full: ${formatBytes(free)} of ${formatBytes(total)} are free, and pushes are refused. Delete apps (this also deletes their images), or give it more space: registrySize in setup.yaml.`,

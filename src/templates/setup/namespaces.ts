@@ -1,6 +1,7 @@
 // The namespaces of the installation itself.
 
 import type { KubeObject } from '../../lib/api/object.ts';
+import { buildInternalNamespace } from '../internal-domain.ts';
 import { managedByLabel, nodeNamespace, rootNamespace, systemNamespace, type SetupPlan } from './options.ts';
 
 function namespace(name: string, level: 'restricted' | 'privileged'): KubeObject {
@@ -30,5 +31,6 @@ export function gatewayNamespace(plan: SetupPlan): string {
 
 export function buildNamespaces(plan: SetupPlan): KubeObject[] {
   const names = [namespace(rootNamespace, 'restricted'), namespace(systemNamespace, 'restricted')];
+  if (plan.internalDomain === true) names.push(buildInternalNamespace());
   return needsHostPorts(plan) ? [...names, namespace(nodeNamespace, 'privileged')] : names;
 }

@@ -48,6 +48,8 @@ export interface SetupPlan {
   settings: Readonly<Record<string, unknown>>;
   images: SetupImages;
   domain: string;
+  /** True when setup makes the domain apps.internal, or has made it. */
+  internalDomain?: boolean;
   gateway: SetupGateway;
   /** The operator's registry; if left out, one in the cluster. */
   registry?: { host: string; prefix: string; insecure: boolean };

@@ -229,14 +229,10 @@ describe('a network policy of kf', () => {
     const image = `${process.env['KF_CLUSTER_NODE_REGISTRY'] ?? ''}/kf/sample:1`;
     expect(await victim.kf.run(['push', backend, '-o', image, '-m', '128M', '--no-route'])).toMatchObject({ code: 0 });
     guid = (await victim.kf.run(['app', backend, '--guid'])).stdout.trim();
-    await admin.ok('create-shared-domain', 'apps.internal', '--internal');
     host = `${backend}.apps.internal`;
     expect(await victim.kf.run(['map-route', backend, 'apps.internal', '-n', backend])).toMatchObject({ code: 0 });
   });
-  afterAll(async () => {
-    await admin.run(['delete-shared-domain', 'apps.internal', '-f']);
-    await admin.remove();
-  });
+  afterAll(() => admin.remove());
 
   test('cannot be made by the developers of one of the two spaces alone', async () => {
     const command = ['add-network-policy', app, backend, ...(await elsewhere())];

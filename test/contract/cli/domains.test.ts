@@ -81,6 +81,7 @@ describe('create-shared-domain', () => {
     const create = ['create-shared-domain', 'apps.internal', '--internal'];
     expect((await cli.run(create)).code).toBe(0);
     expect((await cli.run(['domains', '--org', 'example-org'])).stdout).toMatch(/^apps\.internal +shared +true +http$/m);
+    expect(await cli.run(create)).toMatchObject({ code: 0, stderr: expect.stringContaining('exists already') as string });
     expect(cluster.memory.peek(namespaceType, undefined, 'internal')?.metadata.labels?.[labels.managedBy]).toBe('kf');
     expect(cluster.memory.peek(serviceType, 'internal', 'apps')?.spec).toMatchObject({ clusterIP: 'None' });
     expect(cluster.memory.all(roleBindingType).at(-1)).toMatchObject({

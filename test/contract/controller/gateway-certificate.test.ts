@@ -40,12 +40,12 @@ const published = (): string | undefined => cluster.peek(configMapType, 'cf', 'k
 const namesOf = (certificate: X509Certificate): string[] => (certificate.subjectAltName ?? '').split(', ');
 const isMade = (): void => expect(pem('kf-gateway-tls', 'tls.crt')).toContain('BEGIN CERTIFICATE');
 
-async function addDomain(name: string, status: 'True' | 'False' = 'True'): Promise<void> {
+async function addDomain(name: string, status: 'True' | 'False' = 'True', settings: { internal?: boolean } = {}): Promise<void> {
   const made = await cluster.create(kinds.domain, {
     apiVersion: api,
     kind: 'CFDomain',
     metadata: { name: `guid-${name}`, namespace: 'cf' },
-    spec: { name },
+    spec: { name, ...settings },
   });
   const { generation = 1 } = made.metadata;
   const conditions = [{ type: 'Ready', status, reason: 'Ready', message: '', lastTransitionTime: '', observedGeneration: generation }];
@@ -67,9 +67,10 @@ describe('the certificate of the gateway', () => {
     expect((certificate.validToDate.getTime() - Date.now()) / day).toBeCloseTo(365, 0);
   });
 
-  test('is made again with the names of further domains, except those with a Secret of the operator, and by the same authority', async () => {
+  test('is made again with the names of further domains, except internal ones and those with a Secret of the operator, and by the same authority', async () => {
     await (await start({ port: 443, secrets: [{ domain: 'own.example', namespace: 'infra', name: 'own' }] })).until(isMade);
     const before = published();
+    await addDomain('apps.internal', 'True', { internal: true });
     await addDomain('shop.example');
     await addDomain('own.example');
     await addDomain('overlaps.example', 'False');

@@ -31,6 +31,13 @@ describe('a random host', () => {
   });
 });
 
+test('the default route is never on an internal domain, however old that is', () => {
+  const internal = { metadata: { name: 'i' }, spec: { name: 'apps.internal', internal: true } } as Stored<CFDomain>;
+  const [plan] = planPush({ workingFolder: '/m', flags: { name: 'shop' } }).apps;
+  if (plan === undefined) throw new Error('no app');
+  expect(wantedRoutes(plan, [internal, domain], false).map(({ domain: { spec } }) => spec.name)).toEqual(['apps.example.com']);
+});
+
 test.each([
   ['shop', 'shop'],
   ['My_Shop', 'my-shop'],

@@ -44,7 +44,7 @@ test('a part has the name of its file, and each file is a part', () => {
 test('the registry is installed before the kinds, the controller before the default org, and namespaces are removed last', () => {
   expect(namesOf(inOrder(parts))).toEqual([
     ...['namespaces', 'network', 'settings', 'programs', 'registry', 'kinds', 'network-check'],
-    ...['policies', 'roles', 'controller', 'gateway', 'pages', 'org', 'space'],
+    ...['policies', 'roles', 'controller', 'gateway', 'pages', 'org', 'internal-domain', 'space'],
   ]);
 });
 

@@ -3,6 +3,7 @@
 import type { Part } from './part.ts';
 import { part as controller } from './parts/controller.ts';
 import { part as gateway } from './parts/gateway.ts';
+import { part as internalDomain } from './parts/internal-domain.ts';
 import { part as kinds } from './parts/kinds.ts';
 import { part as namespaces } from './parts/namespaces.ts';
 import { part as network } from './parts/network.ts';
@@ -20,6 +21,7 @@ import { part as space } from './parts/space.ts';
 export const parts: readonly Part[] = [
   controller,
   gateway,
+  internalDomain,
   kinds,
   namespaces,
   network,

@@ -9,7 +9,7 @@ import type { Report } from '../../events.ts';
 import type { PlannedChange } from './applier.ts';
 import { readPrograms } from './assets.ts';
 import { withBuildEnvRevision } from './build-env.ts';
-import { withDefaultGuids } from './defaults.ts';
+import { withDefaultGuids, withInternalDomain } from './defaults.ts';
 import { applyParts, objectsOfParts, planParts, proveParts } from './installation.ts';
 import { keptSettings, reportSettings, settle, type SetupOrder, type SettingsReport } from './kept-settings.ts';
 import { readNetwork } from './network.ts';
@@ -92,7 +92,9 @@ async function prepare(context: SetupContext, order: SetupOrder): Promise<Prepar
     ...defined({ storageClass: plan.storageClass }),
   });
   for (const finding of await checkPlan(cluster, plan)) context.report(finding);
-  const named = await withDefaultGuids(cluster, plan);
+  const { plan: whole, taken } = await withInternalDomain(cluster, plan);
+  if (taken !== undefined) context.report({ type: 'internal-domain-left-out', ...taken });
+  const named = await withDefaultGuids(cluster, whole);
   return { plan: await withBuildEnvRevision(cluster, named), facts, settings };
 }
 

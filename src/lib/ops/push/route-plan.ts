@@ -117,13 +117,13 @@ export function needsDomains(plan: AppPlan, hasRoutes: boolean): boolean {
 
 /**
  * The routes that should lead to the app; empty when none are to be added.
- * @param domains oldest first: the first one is the default domain
+ * @param domains oldest first: the first one that is not internal is the default domain
  */
 export function wantedRoutes(plan: AppPlan, domains: readonly Stored<CFDomain>[], hasRoutes: boolean): MappedPlace[] {
   if (plan.noRoute) return [];
   if (plan.routes.length > 0) return namedRoutes(plan, domains);
   if (hasRoutes || !(plan.randomRoute || plan.defaultRoute)) return [];
-  const [domain] = domains;
+  const domain = domains.find(({ spec }) => spec.internal !== true);
   if (domain === undefined)
     throw new KfError('not-found', 'There is no domain for the default route.', { hints: ['kf setup', `kf push ${plan.name} --no-route`] });
   return [{ host: plan.randomRoute ? randomHost(plan.name) : defaultHost(plan.name), domain, path: '' }];

@@ -79,10 +79,15 @@ async function assertRedirectPossible(session: Session, { internal, httpRedirect
 }
 
 /** Changes the settings of a domain that exists. @returns undefined when there is none of that name, or none is given */
-async function updateDomain(session: Session, name: string, { httpRedirect }: DomainOptions): Promise<Stored<CFDomain> | undefined> {
-  if (httpRedirect === undefined) return undefined;
+async function updateDomain(
+  session: Session,
+  name: string,
+  { internal, httpRedirect }: DomainOptions,
+): Promise<Stored<CFDomain> | undefined> {
+  if (httpRedirect === undefined && internal !== true) return undefined;
   const found = (await listDomainObjects(session)).find(({ spec }) => spec.name === name);
   if (found === undefined) return undefined;
+  if (httpRedirect === undefined) return found.spec.internal === true ? found : undefined;
   const gone = (): KfError => new KfError('not-found', `Domain '${name}' was deleted meanwhile.`);
   const patchFor = (live: Stored<CFDomain>) =>
     (live.spec.httpRedirect === true) === httpRedirect ? undefined : { spec: { httpRedirect } };

@@ -131,7 +131,7 @@ async function domainsOfOrg(asked: Asked): Promise<unknown> {
 async function defaultDomain(asked: Asked): Promise<unknown> {
   await asked.reader.org(asked.part('guid'));
   const [info, domains] = await Promise.all([asked.reader.session.info(), listDomainObjects(asked.reader.session)]);
-  const found = domains.find(({ spec }) => spec.name === info.defaultDomain) ?? domains[0];
+  const found = domains.find(({ spec }) => spec.name === info.defaultDomain) ?? domains.find(({ spec }) => spec.internal !== true);
   if (found === undefined) throw new V3Error('not-found', 'Domain not found');
   return presentDomain(found, asked.link);
 }
