@@ -113,6 +113,25 @@ test.each([1, 2, 3])('map-route says OK when requests reach the app, unmap-route
   expect(await whoAnswers(host, '/')).toEqual(['app']);
 });
 
+test.each([['without'], ['with', '-r']])('no request reaches an app after delete %s its routes', async (_, ...flags) => {
+  const host = `${name}-short`;
+  await kf.ok('push', host, '-o', `${sample}:1`, '-m', '64M');
+  expect(await whoAnswers(host, '/')).toEqual(['app']);
+  const statuses: number[] = [];
+  let ended = false;
+  const asking = (async () => {
+    while (!ended) statuses.push((await get(`${host}.${domain}`)).status);
+  })();
+  await kf.ok('delete', host, '-f', ...flags);
+  const atOnce = await Promise.all(Array.from({ length: 5 }, () => get(`${host}.${domain}`)));
+  ended = true;
+  await asking;
+  expect(atOnce.map(({ status }) => status)).toEqual([404, 404, 404, 404, 404]);
+  // In between there was no answer of a gateway that knew no instance any more.
+  expect([...new Set(statuses)]).toEqual([200, 404]);
+  await kf.ok('delete-orphaned-routes', '-f');
+});
+
 test('a route exists from create-route to delete-route, and answers while an app is mapped to it', async () => {
   const host = `${name}-own`;
   const address = [domain, '-n', host, '--path', '/cart'];

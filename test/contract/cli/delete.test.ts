@@ -1,9 +1,11 @@
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { kinds } from '../../../src/lib/api/group.ts';
+import { httpRouteType, revisionRule } from '../../../src/lib/api/gateway.ts';
+import { annotations, kinds } from '../../../src/lib/api/group.ts';
 import type { CFApp } from '../../../src/lib/api/types.generated.ts';
 import { KubeError } from '../../../src/lib/kube/errors.ts';
 import { bundleForTests, Cli } from '../../support/cli.ts';
 import { ServedCluster } from '../../support/served-cluster.ts';
+import { until } from '../../support/until.ts';
 
 const bundle = bundleForTests();
 const ns = 'space-guid';
@@ -24,9 +26,22 @@ afterAll(() => bundle.remove());
 
 const appNow = (): CFApp | undefined => cluster.memory.peek(kinds.app, ns, 'my-app-guid');
 
-async function addApp(): Promise<void> {
-  const spec = { displayName: 'my-app', desiredState: 'STARTED' as const, lifecycle: { type: 'buildpack' as const, data: { stack: '' } } };
+async function addApp(desiredState: 'STARTED' | 'STOPPED' = 'STARTED'): Promise<void> {
+  const spec = { displayName: 'my-app', desiredState, lifecycle: { type: 'buildpack' as const, data: { stack: '' } } };
   await cluster.add(kinds.app, { metadata: { name: 'my-app-guid', namespace: ns }, spec });
+}
+
+/** Acts as the controller: takes up each stop. */
+function takeUpStops(): void {
+  const { memory } = cluster;
+  let seen: string | undefined;
+  memory.intercept = (verb) => {
+    const id = appNow()?.metadata.annotations?.[annotations.deployId];
+    if (verb !== 'watch' || id === undefined || id === seen) return;
+    seen = id;
+    const status = { deployment: { id, phase: 'Stopped' } };
+    setTimeout(() => void memory.mergePatch(kinds.app, ns, 'my-app-guid', { status }, { subresource: 'status' }), 20);
+  };
 }
 
 describe('delete', () => {
@@ -36,6 +51,52 @@ describe('delete', () => {
     return cluster.add(kinds.route, { metadata: { name: 'r', namespace: ns }, spec });
   };
 
+  describe('of an app with a route', () => {
+    const revision = 'r2';
+    /** Says in the name of the controller which form of the route the gateway has. */
+    const report = (loaded: boolean) => {
+      const message = loaded ? `The gateway has loaded revision ${revision}.` : `It should have revision ${revision}.`;
+      const condition = { type: 'Programmed', status: loaded ? 'True' : 'False', reason: loaded ? 'Loaded' : 'NotLoaded', message };
+      const conditions = [{ ...condition, lastTransitionTime: '2026-01-01T00:00:00Z' }];
+      return cluster.memory.mergePatch(kinds.route, ns, 'r', { status: { conditions } }, { subresource: 'status' });
+    };
+    const addLoadedRoute = async () => {
+      await addRoute();
+      await cluster.add(httpRouteType, { metadata: { name: 'r', namespace: ns }, spec: { rules: [revisionRule(revision, [])] } });
+    };
+
+    it('stops it, and deletes it when the gateway sends it no more requests', async () => {
+      await addApp();
+      await addLoadedRoute();
+      await report(false);
+      takeUpStops();
+      const running = cli.run(['delete', 'my-app', '-f']);
+      await until('the app to be stopped', () => Promise.resolve(appNow()?.spec.desiredState === 'STOPPED'));
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      expect(appNow()).toBeDefined();
+      await report(true);
+      const run = await running;
+      expect([run.code, run.stderr]).toEqual([0, 'Waiting for the gateway to send no more requests\n']);
+      expect(appNow()).toBeUndefined();
+    });
+
+    it('waits for the gateway also if an interrupted deletion has stopped it', async () => {
+      await addApp();
+      await addLoadedRoute();
+      await report(false);
+      takeUpStops();
+      const kill = { after: 'Waiting for the gateway', signal: 'SIGINT' } as const;
+      expect((await cli.run(['delete', 'my-app', '-f'], { kill })).code).toBe(130);
+      expect(appNow()?.spec.desiredState).toBe('STOPPED');
+      const running = cli.run(['delete', 'my-app', '-f']);
+      await new Promise((resolve) => setTimeout(resolve, 1_000));
+      expect(appNow()).toBeDefined();
+      await report(true);
+      expect((await running).code).toBe(0);
+      expect(appNow()).toBeUndefined();
+    });
+  });
+
   it('says OK also if there is nothing to delete', async () => {
     const run = await cli.run(['delete', 'nothing', '-f']);
     expect(run).toMatchObject({ code: 0, stderr: "App 'nothing' does not exist.\n" });
@@ -43,7 +104,7 @@ describe('delete', () => {
   });
 
   it('-r refuses a route that another app uses, and deletes nothing', async () => {
-    await addApp();
+    await addApp('STOPPED');
     await addRoute('shared', ['my-app-guid', 'other-guid']);
     const run = await cli.run(['delete', '-f', '-r', 'my-app']);
     expect(run.code).toBe(1);
@@ -52,14 +113,14 @@ describe('delete', () => {
   });
 
   it('-r deletes the routes of the app too', async () => {
-    await addApp();
+    await addApp('STOPPED');
     await addRoute();
     expect((await cli.run(['delete', 'my-app', '-fr'])).code).toBe(0);
     expect([appNow(), cluster.memory.peek(kinds.route, ns, 'r')]).toEqual([undefined, undefined]);
   });
 
   it('-r that could not delete a route deletes both when it is run again', async () => {
-    await addApp();
+    await addApp('STOPPED');
     await addRoute();
     const refusal = new KubeError('forbidden', 'not now', { status: 403, reason: 'Forbidden' });
     let refusals = 0;
@@ -72,7 +133,7 @@ describe('delete', () => {
   });
 
   it('-r keeps a route that is mapped to another app while the command runs', async () => {
-    await addApp();
+    await addApp('STOPPED');
     await addRoute();
     let deletions = 0;
     cluster.memory.intercept = async (verb, type) => {

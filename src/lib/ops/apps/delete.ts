@@ -1,4 +1,5 @@
-// Deletes an app; owner references delete its parts. Its routes are deleted only on request, and never one that another app uses too.
+// Deletes an app; owner references delete its parts. It is stopped first, so that the gateway sends it no more requests when it is gone. Its routes are
+// deleted only on request, and never one that another app uses too.
 
 import { routesOf } from '../../api/app.ts';
 import { kinds } from '../../api/group.ts';
@@ -7,6 +8,8 @@ import type { CFApp, CFRoute } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import { retryOnConflict } from '../../kube/retry-on-conflict.ts';
 import type { SpaceSession } from '../../session/session.ts';
+import { waitUntilUnrouted } from '../routes/unrouted.ts';
+import { stopApp } from './lifecycle.ts';
 
 const urlOf = (route: CFRoute): string => route.status?.uri ?? route.spec.host ?? '';
 
@@ -41,11 +44,26 @@ export interface Deleted {
   routes: string[];
 }
 
+/**
+ * Waits until no route leads to the app. A gateway or a controller that does not confirm it delays the deletion, but does not prevent it. An app that
+ * an interrupted deletion has stopped is waited for too.
+ */
+async function takeOffRoutes(session: SpaceSession, app: Stored<CFApp>): Promise<void> {
+  try {
+    const { changed } = await stopApp(session, app);
+    if (!changed) await waitUntilUnrouted(session, app);
+  } catch (error) {
+    if (!(error instanceof KfError) || !['accepted', 'timeout', 'not-found'].includes(error.code)) throw error;
+  }
+}
+
 /** @throws KfError `conflict` when a route to delete is also mapped to another app; the app stays */
 export async function deleteApp(session: SpaceSession, app: Stored<CFApp>, options: DeleteOptions): Promise<Deleted> {
   const { cluster, space, signal } = session;
-  const routes = options.routes ? routesOf(app, (await cluster.list(kinds.route, { ns: space.guid, signal })).items) : [];
+  const mapped = routesOf(app, (await cluster.list(kinds.route, { ns: space.guid, signal })).items);
+  const routes = options.routes ? mapped : [];
   for (const route of routes) assertNotShared(app, route);
+  if (mapped.length > 0) await takeOffRoutes(session, app);
   // Before the app: if the command is interrupted, the next one still finds the app, and by it the other routes.
   await Promise.all(routes.map((route) => deleteRoute(session, app, route)));
   const { name, uid } = app.metadata;
