@@ -70,7 +70,7 @@ async function answered(line: string, pipeline: Pipeline, { names, schemas }: Pl
   const out = isDocument ? schemas.judge(commandOf(line), stdout) : stdout;
   const rows = out.replace(/\n$/, '').split('\n');
   const errors =
-    code === 0
+    code === 0 || stderr.trim() === ''
       ? []
       : stderr
           .trimEnd()

@@ -88,6 +88,13 @@ describe('ssh -c', () => {
     expect(Object.fromEntries(upgrades[0]?.searchParams ?? [])).toMatchObject({ container: 'application', tty: 'false', stdin: 'true' });
   });
 
+  it('prints nothing itself when the command fails silently', async () => {
+    await addApp();
+    await addPod('web-0');
+    serve = (socket) => end(socket, 4);
+    expect(await cli.run(['ssh', 'shop', '-c', 'exit 4'])).toMatchObject({ code: 4, stdout: '', stderr: '' });
+  });
+
   it('of an app from an image runs it in a shell of the image', async () => {
     await addApp({ type: 'docker' });
     await addPod('web-0');
