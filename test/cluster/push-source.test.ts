@@ -136,14 +136,14 @@ describe('push of source code', () => {
   test('if no buildpack matches, the push says what it looked for', async () => {
     const ran = await kf.run(['push', 'no-match', '-p', path.join(fixtures, 'no-match'), '--json']);
     const { error } = JSON.parse(ran.stdout) as {
-      error: { code: string; message: string; details: { reason: string; logTail: string[] } };
+      error: { code: string; message: string; details: { reason: string; cause: string; logTail: string[] } };
     };
     expect(ran.code).toBe(1);
     expect(error.code).toBe('build');
     expect(error.message).toBe(
       'Error staging application: No buildpack recognised the source; tried: kf/nodejs, kf/go, kf/python, kf/staticfile, kf/binary.',
     );
-    expect(error.details.reason).toBe('NoBuildpackMatched');
+    expect(error.details).toMatchObject({ reason: 'NoBuildpackMatched', cause: 'no-buildpack' });
     for (const text of [
       'looked for package.json in',
       'looked for go.mod in',

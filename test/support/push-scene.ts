@@ -34,6 +34,8 @@ const condition = (type: string, status: 'True' | 'False', message = '') => ({
 export class PushScene {
   /** The result of the next build; undefined: the build does not end. */
   droplet: Partial<Droplet> | 'fails' | undefined = builtWeb;
+  /** Class of the next build's failure. */
+  buildFailure: string | undefined;
   /** How the next start fails; undefined: it succeeds. */
   failure: Omit<DeploymentStatus, 'id' | 'phase'> | undefined;
   /** The next start goes on for ever. */
@@ -128,7 +130,11 @@ export class PushScene {
     const staging = [condition('Staging', 'True', 'a node')];
     if (outcome === undefined) this.setStatus(kinds.build, name, { state: 'STAGING', conditions: staging });
     else if (outcome === 'fails')
-      this.setStatus(kinds.build, name, { state: 'FAILED', conditions: [condition('Succeeded', 'False', 'It broke.')] });
+      this.setStatus(kinds.build, name, {
+        state: 'FAILED',
+        conditions: [condition('Succeeded', 'False', 'It broke.')],
+        ...(this.buildFailure === undefined ? {} : { failure: { reason: this.buildFailure } }),
+      });
     else
       this.setStatus(kinds.build, name, {
         state: 'STAGED',

@@ -17,6 +17,7 @@ beforeEach(async () => void (scene = await PushScene.start(bundle.program)));
 afterEach(() => scene.stop());
 afterAll(() => bundle.remove());
 
+const again = 'kf push shop -p app';
 const run = (...argv: string[]): Promise<CliRun> => scene.cli.run(argv);
 const push = ['push', 'shop', '-p', 'app'];
 const asJson = async (...argv: string[]): Promise<WhyDetails> => {
@@ -111,6 +112,18 @@ describe('an app', () => {
     scene.failure = { ...crash, cause: 'of-tomorrow', message: 'Something new.' };
     await run(...push);
     expect(await asJson('shop')).toMatchObject({ state: 'failed', cause: 'unknown', message: 'Something new.' });
+  });
+
+  it.each([
+    ['NoBuildpackMatched', 'no-buildpack', ['kf buildpacks', 'kf logs shop --recent']],
+    ['OutOfMemory', 'build-oom', ['kf restage shop', 'kf logs shop --recent', again]],
+    [undefined, 'unknown', ['kf logs shop --recent', again]],
+  ])('whose build fails (%s) ends the push with the cause and the advice of kf why', async (reason, cause, hints) => {
+    scene.droplet = 'fails';
+    scene.buildFailure = reason;
+    const { error } = JSON.parse((await run(...push, '--json')).stdout) as { error: { details: object; hints: string[] } };
+    expect(error).toMatchObject({ details: { cause }, hints });
+    expect(await asJson('shop', '--build')).toMatchObject({ cause, next: hints.filter((hint) => hint !== again) });
   });
 
   it('whose newest build failed is explained by the build, until another change', async () => {

@@ -1,7 +1,9 @@
 // Waits for a build, shows its log while it runs, and reports why it failed.
 
+import { adviceOn } from '../../api/advice.ts';
+import { causeOfBuild } from '../../api/causes.ts';
 import { findCondition } from '../../api/conditions.ts';
-import { conditionTypes, kinds, labels, reasons } from '../../api/group.ts';
+import { conditionTypes, kinds, labels } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
 import type { CFBuild } from '../../api/types.generated.ts';
 import { timeoutFrom } from '../../cf/timeouts.ts';
@@ -76,10 +78,12 @@ function buildFailure(session: SpaceSession, { appName, build, tail, again }: Fa
   // Our controller writes the class of the failure into a field, Korifi writes it in front of the message (`<reason>: <text>`); the condition's
   // own reason only says that the build failed.
   const reason = build.status?.failure?.reason ?? /^([A-Z]\w+): /.exec(message)?.[1] ?? condition?.reason;
-  const noMatch = reason === reasons.noBuildpackMatched;
+  const cause = causeOfBuild(reason, message);
+  const hints = adviceOn(cause, { bin: session.bin, app: appName, ns: session.space.guid });
   return new KfError('build', `Error staging application: ${message}`, {
-    hints: noMatch ? [`kubectl get builderinfos -n ${session.root} -o yaml`] : [`${session.bin} logs ${appName} --recent`, again],
-    details: { reason, build: build.metadata.name, logTail: tail },
+    // A source that no buildpack recognises fails the same way again.
+    hints: cause === 'no-buildpack' || hints.includes(again) ? hints : [...hints, again],
+    details: { reason, cause, build: build.metadata.name, logTail: tail },
   });
 }
 
