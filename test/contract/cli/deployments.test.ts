@@ -101,6 +101,27 @@ describe('--strategy, --max-in-flight and --instance-steps', () => {
   });
 });
 
+describe('Ctrl-C while a change is under way', () => {
+  const interrupted = { kill: { after: 'Waiting for app', signal: 'SIGINT' as const } };
+
+  it.each([[push], [['restart', 'shop']], [['restage', 'shop']]])('of %j says that it goes on, and how to cancel it', async (argv) => {
+    await pushed();
+    scene.isStarting = true;
+    const stopped = await scene.cli.run(argv, interrupted);
+    expect(stopped).toMatchObject({ code: 130, signal: null });
+    expect(stopped.stderr).toContain(
+      "Interrupted.\n\nTIP:\n   The change of app 'shop' goes on in the cluster:\n   kf app shop\n   kf cancel-deployment shop\n",
+    );
+  });
+
+  it('of a first start names no deployment to cancel', async () => {
+    scene.isStarting = true;
+    const stopped = await scene.cli.run(push, interrupted);
+    expect(stopped.stderr).toContain('goes on in the cluster:\n   kf app shop\n');
+    expect(stopped.stderr).not.toContain('cancel-deployment');
+  });
+});
+
 describe('cancel-deployment', () => {
   it('returns to the droplet before, and the push that waits ends', async () => {
     const first = await pushed();

@@ -15,7 +15,7 @@ import { absentAfterMs, absentAfterMsWhereDoneDirectly, unlessAbsent } from '../
 import { changeApp, newDeployId } from './changes.ts';
 import { waitForFallback } from './fallback.ts';
 import { needsStaging, stageAndStart } from './staging.ts';
-import { startTimeoutMs, startTimeoutOf, waitForRollout } from './rollout-wait.ts';
+import { interruptedRollout, startTimeoutMs, startTimeoutOf, waitForRollout } from './rollout-wait.ts';
 
 /** The app after a change, and whether anything had to change. */
 export interface Changed {
@@ -56,6 +56,7 @@ export async function waitUntilServing(
     const options = { timeoutMs, report, signal, bin, patienceMs: instead?.patienceMs, firstInstance: !wait };
     return (await waitForRollout(cluster, app, deployId, options)).app;
   } catch (error) {
+    if (signal.aborted) throw interruptedRollout(app, bin);
     if (verb === 'start' && error instanceof KfError && error.code === 'start') return waitForFallback(session, app, deployId, error);
     const isAbsent = error instanceof KfError && error.code === 'accepted';
     if (!isAbsent || instead === undefined || !(await instead.act(session, app))) throw error;

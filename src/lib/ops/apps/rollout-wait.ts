@@ -153,6 +153,19 @@ function nobodyThere(app: Stored<CFApp>): KfError {
   );
 }
 
+/** The usual advice after an interruption, to run the command again, would make a second change. */
+export function interruptedRollout({ spec: { displayName }, status }: Stored<CFApp>, bin = 'kf'): KfError {
+  const hasServed = status?.revision?.deployed !== undefined;
+  return new KfError('interrupted', 'Interrupted.', {
+    exitCode: 130,
+    hints: [
+      `The change of app '${displayName}' goes on in the cluster:`,
+      `${bin} app ${displayName}`,
+      ...(hasServed ? [`${bin} cancel-deployment ${displayName}`] : []),
+    ],
+  });
+}
+
 /**
  * Waits for the end of the change with `deployId`: its app serves (or is stopped, if that was the change).
  * @param app as the API server returned it with the change
@@ -202,6 +215,7 @@ export async function waitForRollout(
     if (verdict.deployment.phase === 'Failed') throw await failure(cluster, verdict.app, verdict.deployment, options);
     return verdict;
   } catch (error) {
+    if (signal.aborted) throw interruptedRollout(last.app ?? app, options.bin);
     if (error instanceof KfError && error.code === 'timeout') throw await timedOut(cluster, last, deployId, options);
     throw error;
   } finally {
