@@ -59,6 +59,18 @@ it('are those of its objects, newest first, in the layout of cf', async () => {
   ]);
 });
 
+it('leave out what only shows progress: conditions, probes of a start, and writers that were overtaken', async () => {
+  const { name: guid = '', uid } = scene.app().metadata;
+  const pod = await scene.cluster.add(podType, { metadata: { name: 'web-0', namespace: ns, labels: { [labels.appGuid]: guid } } });
+  await happened(uid, 'Ready', 10, { type: 'Normal', message: 'Condition Ready is True' });
+  await happened(uid, 'DesiredStateNotReached', 11, { type: 'Warning' });
+  await happened(uid, 'Unknown', 12, { type: 'Warning', message: 'Operation cannot be fulfilled: the object has been modified' });
+  await happened(pod.metadata.uid, 'Unhealthy', 13, { type: 'Warning', message: 'Startup probe failed: connection refused' });
+  await happened(pod.metadata.uid, 'Unhealthy', 14, { type: 'Warning', message: 'Liveness probe failed: connection refused' });
+  await happened(uid, 'DuplicateName', 15, { type: 'Warning' });
+  expect(await typesShown()).toEqual(['kubernetes.DuplicateName', 'kubernetes.Unhealthy', 'audit.app.create']);
+});
+
 /** Writes the record as the controller does. */
 async function record(before: Partial<AppObjects> = {}): Promise<void> {
   const app = asStored<CFApp>(scene.app());
@@ -77,7 +89,7 @@ const typesShown = async (): Promise<string[]> => {
 it('are those that the controller has recorded, also when Kubernetes has forgotten its Events, and what happened since', async () => {
   await record();
   await happened(scene.app().metadata.uid, 'Stopped', 10);
-  await happened(scene.app().metadata.uid, 'Claimed', 11);
+  await happened(scene.app().metadata.uid, 'Claimed', 11, { type: 'Warning' });
   expect(await typesShown()).toEqual(['kubernetes.Claimed', 'audit.app.create']);
   await scene.cluster.memory.mergePatch(kinds.app, ns, scene.app().metadata.name ?? '', {
     spec: { currentDropletRef: { name: 'build-1' } },
@@ -88,7 +100,7 @@ it('are those that the controller has recorded, also when Kubernetes has forgott
 
 it('of one second have the creation of the app last', async () => {
   const { uid, creationTimestamp: lastTimestamp } = scene.app().metadata;
-  await happened(uid, 'Claimed', 10, { lastTimestamp });
+  await happened(uid, 'Claimed', 10, { lastTimestamp, type: 'Warning' });
   const { stdout } = await scene.ok('events', 'shop');
   expect(stdout.split('\n').flatMap((text) => text.split(/ {2,}/)[1] ?? [])).toEqual(['event', 'kubernetes.Claimed', 'audit.app.create']);
 });

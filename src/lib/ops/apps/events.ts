@@ -21,6 +21,16 @@ const types: Readonly<Record<string, string>> = {
   'CFApp HealthCheckFailed': 'audit.app.process.not-ready',
 };
 
+/** An Event of Kubernetes that is worth a line: one with a type of cf, or trouble. */
+function isTold({ involvedObject, reason = '', message = '', type }: KubeEvent): boolean {
+  if (`${involvedObject.kind ?? ''} ${reason}` in types) return true;
+  // Each start has some failed probes; a start that fails ends in a crash, which has a line of its own.
+  const isProbeOfStart = reason === 'Unhealthy' && message.startsWith('Startup probe failed');
+  // The controller was overtaken by another writer, and has tried again.
+  const isOvertaken = message.includes('the object has been modified');
+  return type === 'Warning' && reason !== 'DesiredStateNotReached' && !isProbeOfStart && !isOvertaken;
+}
+
 const timeOf = (event: KubeEvent): string =>
   event.series?.lastObservedTime ?? event.lastTimestamp ?? event.eventTime ?? event.metadata.creationTimestamp ?? '';
 
@@ -80,15 +90,14 @@ export async function appEvents(session: SpaceSession, app: Stored<CFApp>): Prom
   const { processes, packages, builds, routes, pods } = objects;
   const uids = new Set([app, ...processes, ...packages, ...builds, ...routes].map(({ metadata }) => metadata.uid));
   const podUids = new Set(pods.map(({ metadata }) => metadata.uid));
-  // Each start of a container makes several Events of its pod; only those about trouble are worth a line.
-  const isOwn = ({ involvedObject: { uid = '' }, type }: KubeEvent): boolean => uids.has(uid) || (podUids.has(uid) && type === 'Warning');
+  const isOwn = ({ involvedObject: { uid = '' } }: KubeEvent): boolean => uids.has(uid) || podUids.has(uid);
   const begun = Date.parse(seen?.begun ?? '');
   // What has a type of cf is recorded too, since the record began.
   const isRecorded = (event: AppEvent): boolean => !event.type.startsWith('kubernetes.') && timeIn(event) >= begun;
   return [
     // Times are whole seconds: in the same second, what follows from an object comes after its creation.
     ...events.items
-      .filter(isOwn)
+      .filter((event) => isOwn(event) && isTold(event))
       .map(reported)
       .filter((event) => !isRecorded(event)),
     ...[...readEvents(map), ...compared.events].toReversed(),
