@@ -236,6 +236,7 @@ class OpenSession implements Session {
       return (await import('./quota-refusal.ts')).nameQuota(this, this.space.guid, error);
     if (error.code !== 'forbidden' && error.code !== 'not-found') return error;
     if (error.code === 'forbidden') {
+      (await import('./missing-right.ts')).nameRights(this, error);
       const otherUser = await hintOfOtherUser(this.env, this.cluster, this.#who, this.signal);
       if (otherUser !== undefined) error.hints.push(otherUser);
       if (this.#placeFrom === 'defaults') error.hints.push(`${this.bin} target -o ORG -s SPACE`);

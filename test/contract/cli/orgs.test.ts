@@ -205,8 +205,14 @@ describe('delete-space', () => {
     cluster.server.on(`DELETE ${api}/org-guid/cfspaces/space-guid`, (call) => call.fail(403, 'Forbidden', text));
     const run = await cli.run(['delete-space', 'example-space', '-f']);
     expect(run.code).toBe(1);
-    expect(run.stderr).toContain('the user "alice" may not delete "cfspaces.korifi.cloudfoundry.org" in the namespace "org-guid".');
-    expect(run.stderr).toContain('A manager of the org or space, or an administrator of the cluster, must grant it.');
+    expect(run.stderr).toContain(
+      [
+        'Error from Kubernetes: the user "alice" may not delete spaces in org \'example-org\'.\n\nTIP:',
+        'A manager of the org or space, or an administrator of the cluster, must grant it.',
+        'kf set-org-role alice example-org OrgManager',
+        'kubectl auth can-i delete cfspaces.korifi.cloudfoundry.org --namespace org-guid',
+      ].join('\n   '),
+    );
   });
 });
 

@@ -125,7 +125,7 @@ describe('a push of a new app that cannot succeed writes nothing and says why:',
     cluster.server.on('POST .*/selfsubjectaccessreviews', (call) =>
       call.json({ status: { allowed: !call.body.includes('"cfroutes"') } }, 201),
     );
-    expect(await refused(push)).toContain('may not create "cfroutes.korifi.cloudfoundry.org" in the namespace "space-guid".\n');
+    expect(await refused(push)).toContain("may not create routes in org 'example-org' / space 'example-space'.\n");
   });
 
   it('a registry that the user may not reach', async () => {

@@ -191,8 +191,12 @@ describe.each(both)('quotas of a $kind', ({ kind, ns, of, noun, exists }) => {
     cluster.server.on(`POST ${api}/${ns}/cfquotas`, (call) => call.fail(403, 'Forbidden', text));
     const run = await cli.run([`create-${kind}-quota`, 'small']);
     expect(run.code).toBe(1);
-    expect(run.stderr).toContain(`the user "alice" may not create "cfquotas.korifi.cloudfoundry.org" in the namespace "${ns}"`);
-    expect(run.stderr).toContain('A manager of the org or space, or an administrator of the cluster, must grant it.');
+    const [where, who] =
+      kind === 'org'
+        ? ['', 'An administrator of the cluster must grant it.']
+        : [" in org 'example-org'", 'A manager of the org or space, or an administrator of the cluster, must grant it.'];
+    expect(run.stderr).toContain(`the user "alice" may not create quotas${where}.\n\nTIP:\n   ${who}\n`);
+    expect(run.stderr).toContain(`kubectl auth can-i create cfquotas.korifi.cloudfoundry.org --namespace ${ns}`);
   });
 });
 
