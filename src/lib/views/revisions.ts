@@ -44,6 +44,16 @@ const shortCommit = (commit: string): string => commit.replace(/^([0-9a-f]{9})[0
 /** The repository is long and the same for all. */
 const shortImage = (image: string): string => image.replace(/^.*@(sha256:[0-9a-f]{12})[0-9a-f]+$/, '$1');
 
+/** Nothing of these is known of an app that is not pushed from a repository, or not by CI. */
+const oftenEmpty = ['commit', 'CI run'];
+
+/** Columns that are often empty stay away when they are: the table is wide enough without them. */
+function withoutEmpty(columns: readonly string[], rows: readonly (readonly string[])[]): Block {
+  const kept = columns.flatMap((name, at) => (oftenEmpty.includes(name) && rows.every((row) => row[at] === '') ? [] : [at]));
+  const pick = (row: readonly string[]): string[] => kept.map((at) => row[at] ?? '');
+  return table(pick(columns), rows.map(pick));
+}
+
 export function renderReleases(revisions: readonly RevisionSummary[]): Block[] {
   if (revisions.length === 0) return [line('No revisions found')];
   const rows = revisions.map(({ version, deployed, created, by = '', commit = '', ciRun = '', image = '', description }) => [
@@ -55,7 +65,7 @@ export function renderReleases(revisions: readonly RevisionSummary[]): Block[] {
     description,
     ciRun,
   ]);
-  return [table(['revision', 'created at', 'by', 'commit', 'droplet', 'description', 'CI run'], rows)];
+  return [withoutEmpty(['revision', 'created at', 'by', 'commit', 'droplet', 'description', 'CI run'], rows)];
 }
 
 const shorten = { droplet: shortImage, commit: shortCommit, source: (hash: string) => hash.slice(0, 'sha256:'.length + 12) } as const;

@@ -172,6 +172,11 @@ describe('releases and diff', () => {
     expect(result[0]).toMatchObject({ commit: `${'d'.repeat(40)}-dirty`, ciRun: 'https://ci.example.com/7', image: digest('b') });
   });
 
+  it('leave out columns of which nothing is known', async () => {
+    await twoRevisions();
+    expect((await run('releases', 'shop')).stdout).toMatch(/^revision +created at +by +droplet +description$/m);
+  });
+
   it('compare two revisions without a secret value', async () => {
     await twoReleases();
     const compared = await run('diff', 'shop');

@@ -322,6 +322,24 @@ describe('ssh -L', () => {
     expect(stderr()).toContain('The instance cannot connect to db.example.com:5432: bash: connect: Connection refused\n');
   });
 
+  it('to a port of the instance where nothing listens says so, without the text of the node', async () => {
+    await addApp();
+    await addPod('web-0');
+    serve = (socket) => {
+      for (const channel of [0, 1]) send(socket, channel, Buffer.from([0x27, 0x0f]));
+      send(
+        socket,
+        1,
+        'failed to execute portforward in network namespace "/var/run/netns/cni-2b": dial tcp4 127.0.0.1:9999: connect: connection refused',
+      );
+    };
+    const { port, stderr, end: stop } = await forwarding(['-L', '127.0.0.1:0:localhost:9999']);
+    await exchange(port, 'q');
+    await stop();
+    expect(stderr()).toContain('The instance cannot connect to localhost:9999: nothing listens there (connection refused).\n');
+    expect(stderr()).not.toContain('netns');
+  });
+
   it('of a port that another program uses is refused before anything runs', async () => {
     await addApp();
     await addPod('web-0');

@@ -4,6 +4,7 @@ import { createServer, type AddressInfo, type Server, type Socket } from 'node:n
 import { once } from 'node:events';
 import { pipeline } from 'node:stream/promises';
 import { KfError, messageOf } from '../../errors.ts';
+import { KubeError } from '../../kube/errors.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { connectFrom, type Address, type RunningInstance } from './exec.ts';
 
@@ -36,6 +37,12 @@ async function listen({ host, port }: Address, server: Server): Promise<Address>
   return { host, port: (server.address() as AddressInfo).port };
 }
 
+/** The node's text names sandboxes and network namespaces. */
+function problemOf(error: KfError, { host, port }: Address): string {
+  const isRefused = error instanceof KubeError && error.reason === 'PortForward' && /connection refused/i.test(error.message);
+  return isRefused ? `The instance cannot connect to ${host}:${port}: nothing listens there (connection refused).` : error.message;
+}
+
 async function carry(
   socket: Socket,
   session: SpaceSession,
@@ -50,7 +57,7 @@ async function carry(
   } catch (error) {
     socket.destroy();
     // A client that goes away is no problem of the tunnel.
-    if (error instanceof KfError && !options.signal.aborted) options.onProblem(error.message);
+    if (error instanceof KfError && !options.signal.aborted) options.onProblem(problemOf(error, remote));
   }
 }
 
