@@ -11,7 +11,7 @@ With \`--json\`, a command prints one JSON document on stdout: \`{status, result
 
 New versions of kf may add fields. A field that is there keeps its name and its type. Sizes are in bytes or MB, as named; times are RFC 3339.
 
-\`kf logs --json\` prints a document for each line. The result of \`kf curl\` depends on the path: [curl.md](curl.md).`;
+\`kf logs --json\` prints a document for each line, and for each gap ([exit-codes.md](exit-codes.md)). The result of \`kf curl\` depends on the path: [curl.md](curl.md).`;
 
 const identifier = /^[A-Za-z_]\w*$/;
 

@@ -33,6 +33,30 @@ export function parseChoice<T extends string>(text: string, name: string, values
   return found;
 }
 
+const seconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
+
+/** `90s`, `10m`, `1h30m`, `2d` before now, or an RFC 3339 time. @throws KfError `usage` */
+export function parseSince(text: string, now: Date = new Date()): Date {
+  const parts = [...text.matchAll(/(\d{1,9})([smhd])/g)];
+  if (parts.length > 0 && parts.map(([part]) => part).join('') === text) {
+    const ago = parts.reduce((sum, [, count = '0', unit = '']) => sum + Number(count) * (seconds[unit] ?? 0), 0);
+    return new Date(now.getTime() - ago * 1000);
+  }
+  const at = /^\d{4}-\d\d-\d\d/.test(text) ? new Date(text) : new Date(Number.NaN);
+  if (Number.isNaN(at.getTime()))
+    throw incorrectUsage(`--since must be a duration (90s, 10m, 2h, 1d) or a time (2026-01-31T10:00:00Z); it is '${text}'`);
+  return at;
+}
+
+/** @throws KfError `usage` for a text that is no regular expression */
+export function parsePattern(text: string, flag: string): RegExp {
+  try {
+    return new RegExp(text, 'u');
+  } catch (error) {
+    throw incorrectUsage(`${flag} must be a regular expression: ${error instanceof Error ? error.message : text}`);
+  }
+}
+
 /** Comma-separated, blanks trimmed, empties dropped. */
 export function parseList(text: string): string[] {
   return text

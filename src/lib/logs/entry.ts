@@ -17,12 +17,23 @@ export interface LogSource {
   generation?: string;
 }
 
+/** A place of the log where lines may be missing. */
+export interface LogGap {
+  /** Time of the last line before it; left out when there is none. RFC 3339 in UTC with nine decimals. */
+  from?: string;
+  /** Time of the first line after it. */
+  to?: string;
+  reason: string;
+}
+
 export interface LogEntry {
   /** RFC 3339 in UTC with nine decimals. */
   time: string;
   source: LogSource;
   stream: 'OUT' | 'ERR';
   text: string;
+  /** The entry is no line, but says that lines may be missing here. */
+  gap?: LogGap;
 }
 
 const generationLabel = 'kf.cloudfoundry.org/generation';
@@ -58,7 +69,15 @@ export function sourceOf(pod: Stored<Pod>, container: string): LogSource | undef
   };
 }
 
+/** A time as lines have it: RFC 3339 in UTC with nine decimals. */
+export const timeOf = (at: Date): string => at.toISOString().replace('Z', '000000Z');
+
 /** A note of kf in the stream. */
 export function noteEntry(text: string, place: { pod: string; container: string }, now: Date = new Date()): LogEntry {
-  return { time: now.toISOString().replace('Z', '000000Z'), source: { type: 'KF', ...place }, stream: 'ERR', text };
+  return { time: timeOf(now), source: { type: 'KF', ...place }, stream: 'ERR', text };
+}
+
+/** A gap in the log of a source, before the line at `to`. */
+export function gapEntry(source: LogSource, gap: LogGap, now: Date = new Date()): LogEntry {
+  return { time: gap.to ?? gap.from ?? timeOf(now), source, stream: 'ERR', text: gap.reason, gap };
 }

@@ -58,8 +58,13 @@ export class LogPosition {
 
   copy(): LogPosition {
     const other = new LogPosition();
-    other.#state = this.#state === undefined ? undefined : { ...this.#state };
+    other.beginAfter(this);
     return other;
+  }
+
+  /** Continues after the last line of another position. */
+  beginAfter(other: LogPosition): void {
+    this.#state = other.#state === undefined ? undefined : { ...other.#state };
   }
 
   /** Before the first line of each connection. */

@@ -17,7 +17,7 @@ export interface ReadRequest {
   container: string;
   previous: boolean;
   follow: boolean;
-  /** The start for a new position: RFC 3339, or a number of last lines. */
+  /** The start for a new position: a time as lines have it, of which whole seconds count, or a number of last lines. */
   since?: string | undefined;
   tailLines?: number | undefined;
   signal: AbortSignal;
@@ -60,7 +60,7 @@ export async function readLog(request: ReadRequest, position: LogPosition): Prom
   const { cluster, ns, pod, container, previous, follow, signal } = request;
   const start = position.isFresh
     ? {
-        ...defined({ sinceTime: request.since, tailLines: request.tailLines }),
+        ...defined({ sinceTime: request.since?.replace(/\.\d+/, ''), tailLines: request.tailLines }),
       }
     : { sinceTime: position.sinceTime ?? '' };
   let stream;

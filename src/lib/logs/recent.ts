@@ -6,17 +6,20 @@ import type { Pod } from '../api/pod-kind.ts';
 import type { Stored } from '../api/object.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import { throwIfAborted } from '../wait.ts';
-import { noteEntry } from './entry.ts';
+import { gapEntry, noteEntry, timeOf } from './entry.ts';
 import type { LogEntry } from './entry.ts';
 import { LogPosition } from './position.ts';
 import { readLog } from './read.ts';
-import { statusOf, targetsOf } from './targets.ts';
+import { lostRuns, statusOf, targetsOf } from './targets.ts';
 import type { LogTarget, PodScope, SourceRule } from './targets.ts';
 
 export interface RecentOptions extends PodScope {
-  /** Number of lines in all; the newest are kept. */
-  lines: number;
-  since?: string;
+  /** Number of lines in all; the newest are kept. Default: all. */
+  lines?: number | undefined;
+  /** Older lines are left out; a time as lines have it. */
+  since?: string | undefined;
+  /** Only the run before the last restart of each container. */
+  onlyPrevious?: boolean;
   sources?: SourceRule;
   signal?: AbortSignal;
 }
@@ -34,6 +37,8 @@ const concurrency = 8;
 interface Part {
   target: Omit<LogTarget, 'early'>;
   previous: boolean;
+  /** Of a previous run: the number of runs before it, and its start. */
+  earlier?: { runs: number; to: string };
 }
 
 /** The logs that exist: a container that never started has none, one that restarted has two. */
@@ -43,12 +48,27 @@ function partsOf(pod: Stored<Pod>, options: RecentOptions): Part[] {
     const last = status?.lastState?.terminated?.containerID;
     // During the back-off before a restart, the last run is served as the current log.
     const hasPrevious = status !== undefined && status.restartCount > 0 && last !== undefined && last !== status.containerID;
-    return [...(hasPrevious ? [{ target, previous: true }] : []), { target, previous: false }];
+    const startedAt = status?.lastState?.terminated?.startedAt;
+    const earlier =
+      startedAt === undefined || status === undefined || status.restartCount < 2
+        ? {}
+        : { earlier: { runs: status.restartCount - 1, to: timeOf(new Date(startedAt)) } };
+    return [
+      ...(hasPrevious ? [{ target, previous: true, ...earlier }] : []),
+      ...(options.onlyPrevious === true ? [] : [{ target, previous: false }]),
+    ];
   });
 }
 
-async function readPart(cluster: Cluster, { target, previous }: Part, options: RecentOptions, signal: AbortSignal): Promise<RecentLogs> {
+/** The gap before the lines of a previous run, when they are all there and runs before it belong to the asked time. */
+function gapBefore({ target, earlier }: Part, count: number, { since = '', lines = Infinity }: RecentOptions): LogEntry[] {
+  if (earlier === undefined || count >= lines || earlier.to <= since) return [];
+  return [gapEntry(target.source, { to: earlier.to, reason: lostRuns(earlier.runs) })];
+}
+
+async function readPart(cluster: Cluster, part: Part, options: RecentOptions, signal: AbortSignal): Promise<RecentLogs> {
   const entries: LogEntry[] = [];
+  const { target, previous } = part;
   const { pod, container, source } = target;
   const outcome = await readLog(
     {
@@ -63,7 +83,7 @@ async function readPart(cluster: Cluster, { target, previous }: Part, options: R
       signal,
       acceptHole: true,
       onLine: ({ time, text }) => {
-        entries.push({ time, source, stream: 'OUT', text });
+        if (options.since === undefined || time >= options.since) entries.push({ time, source, stream: 'OUT', text });
       },
       onHole: () => undefined,
     },
@@ -72,6 +92,7 @@ async function readPart(cluster: Cluster, { target, previous }: Part, options: R
   throwIfAborted(signal);
   // A previous log that is no longer kept is not worth a note.
   const isWorthANote = outcome.how !== 'end' && !(previous && outcome.how !== 'cut');
+  entries.unshift(...gapBefore(part, outcome.lines, options));
   return { entries, notes: isWorthANote ? [noteEntry(outcome.message ?? 'The log could not be read to its end.', target)] : [] };
 }
 
@@ -93,5 +114,5 @@ export async function recentLogs(cluster: Cluster, options: RecentOptions): Prom
   const entries = read.flatMap((part, index) => (isServedAgain(parts, read, index) ? [] : part.entries));
   // A stable sort: lines of one container with the same time keep their order.
   entries.sort((a, b) => (a.time < b.time ? -1 : a.time > b.time ? 1 : 0));
-  return { entries: entries.slice(Math.max(0, entries.length - options.lines)), notes: read.flatMap((part) => part.notes) };
+  return { entries: entries.slice(Math.max(0, entries.length - (options.lines ?? Infinity))), notes: read.flatMap((part) => part.notes) };
 }

@@ -3,7 +3,7 @@
 import { defined } from '../defined.ts';
 import { KfError } from '../errors.ts';
 import type { Cluster } from '../kube/cluster.ts';
-import { noteEntry } from './entry.ts';
+import { gapEntry } from './entry.ts';
 import type { LogEntry } from './entry.ts';
 import { LineQueue } from './queue.ts';
 import { tailContainer } from './tail.ts';
@@ -14,10 +14,10 @@ export interface FollowOptions extends PodScope {
   signal?: AbortSignal;
   /** The containers to read; default: all of an app's own ones. */
   sources?: SourceRule;
-  /** RFC 3339: older lines are left out. */
-  since?: string;
-  /** Number of last lines of containers that already run, 0 = from now on; default: all. Later pods are read from their first line. */
-  tailLines?: number;
+  /** Older lines of containers that already run are left out; a time as lines have it. Later pods are read from their first line. */
+  since?: string | undefined;
+  /** A container that was silent since then is read from after its last line, whatever the clock of its node says. */
+  isNewest?: boolean;
   /** Limit of open streams; default 50. */
   maxStreams?: number;
   /** The stream ends when there was at least one pod and all have ended and are read; otherwise it waits for more. */
@@ -27,7 +27,7 @@ export interface FollowOptions extends PodScope {
 }
 
 export interface LogStream extends AsyncIterable<LogEntry> {
-  /** Number of places where lines may be missing; each is also printed as an entry of type KF. */
+  /** Number of places where lines may be missing; each is also an entry with `gap`. */
   readonly holes: number;
   /** Ends the stream when all known containers have ended and are read, after `graceMs` at the latest. Resolves at the end of the stream. */
   finish(graceMs: number): Promise<void>;
@@ -120,8 +120,7 @@ class Follower implements LogStream {
         this.#end(new KfError('usage', `${text}.`, { hints: [`--max-streams ${String(wanted)}`] }));
         return;
       }
-      this.holes++;
-      void this.#queue.push(noteEntry(`${text}; this container is not followed.`, target));
+      void this.#emit(gapEntry(target.source, { reason: `${text}; this container is not followed` }));
       return;
     }
     const tail = tailContainer(target, {
@@ -130,11 +129,8 @@ class Follower implements LogStream {
       board: this.#board,
       signal: this.#stop.signal,
       since: this.#options.since,
-      tailLines: this.#options.tailLines,
-      emit: (entry) => this.#queue.push(entry),
-      onHole: () => {
-        this.holes++;
-      },
+      isNewest: this.#options.isNewest,
+      emit: (entry) => this.#emit(entry),
       ...defined({ pauseMs: this.#options.pauseMs }),
     });
     const done = tail.then(
@@ -148,6 +144,11 @@ class Follower implements LogStream {
         this.#endIfOver();
       }),
     );
+  }
+
+  #emit(entry: LogEntry): Promise<void> {
+    if (entry.gap !== undefined) this.holes++;
+    return this.#queue.push(entry);
   }
 
   #endIfOver(): void {

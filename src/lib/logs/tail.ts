@@ -2,14 +2,16 @@
 
 import { podType } from '../api/pod-kind.ts';
 import type { Pod } from '../api/pod-kind.ts';
+import type { ContainerStateTerminated } from '../api/pod.ts';
 import type { Cluster } from '../kube/cluster.ts';
+import { defined } from '../defined.ts';
 import { backoffMs, sleep } from '../wait.ts';
-import { noteEntry } from './entry.ts';
+import { gapEntry, noteEntry, timeOf } from './entry.ts';
 import type { LogEntry } from './entry.ts';
 import { LogPosition } from './position.ts';
 import { readLog } from './read.ts';
 import type { ReadOutcome } from './read.ts';
-import { containerLifeOf, isFinished, statusOf } from './targets.ts';
+import { containerLifeOf, isFinished, lostRuns, statusOf } from './targets.ts';
 import type { ContainerLife, LogTarget, PodBoard } from './targets.ts';
 
 export interface TailOptions {
@@ -17,13 +19,12 @@ export interface TailOptions {
   ns: string;
   board: PodBoard;
   signal: AbortSignal;
-  /** Lines of a container that ran before the stream began: since that time, or that number; default: all. */
+  /** Lines of a container that ran before the stream began, from that time on; default: all. A time as lines have it. */
   since?: string | undefined;
-  tailLines?: number | undefined;
+  /** A container that was silent since then is read from after its last line: the clocks of nodes differ. */
+  isNewest?: boolean | undefined;
   /** Resolves when the consumer can take more. */
   emit(entry: LogEntry): Promise<void>;
-  /** A possible hole was found. */
-  onHole(): void;
   /** First pause after a lost connection; doubles up to 25 times that. */
   pauseMs?: number;
 }
@@ -52,6 +53,9 @@ interface ReadHow {
 /** A pod without restarts has only one life (run) of the container, so one normal end is enough. */
 const hasOneLife = (pod: Pod): boolean => pod.spec?.restartPolicy === 'Never';
 
+/** A time of Kubernetes as lines have it; an unknown one is after all others. */
+const nanoseconds = (time: string | undefined): string => (time === undefined ? '~' : timeOf(new Date(time)));
+
 class Tail {
   readonly #target: LogTarget;
   readonly #options: TailOptions;
@@ -60,10 +64,13 @@ class Tail {
   /** The life whose last known line was not served at the last try. */
   #suspected: string | undefined;
   readonly #noted = new Set<string>();
+  /** Older lines are left out. */
+  #since: string | undefined;
 
   constructor(target: LogTarget, options: TailOptions) {
     this.#target = target;
     this.#options = options;
+    this.#since = target.early ? options.since : undefined;
   }
 
   async run(): Promise<void> {
@@ -101,7 +108,8 @@ class Tail {
     // After a normal end the container has most likely ended: its status follows within about a second and ends the pause.
     const backoff = backoffMs(Math.max(0, this.#failures - 1), { baseMs: pauseMs, maxMs: pauseMs * 25 });
     await board.news(signal, outcome.how === 'end' ? pauseMs * (life.endedQuietly ? 10 : 5) : backoff);
-    if (board.get(this.#target.uid) === undefined && outcome.how === 'cut') await this.#hole(life.position.last);
+    if (board.get(this.#target.uid) === undefined && outcome.how === 'cut')
+      await this.#hole(life.position.last, undefined, 'the instance is gone');
     return false;
   }
 
@@ -137,7 +145,7 @@ class Tail {
     if (how === 'end' && caughtUp) return true;
     if (this.#failures < 3) return false;
     // The kubelet cannot serve the rest: the log was removed or rotated.
-    await this.#hole(life.position.last);
+    await this.#hole(life.position.last, undefined, 'the rest cannot be read');
     return true;
   }
 
@@ -149,29 +157,25 @@ class Tail {
     const previousIs = (id: string): boolean => terminated?.containerID === id;
     if (old === undefined) {
       // It died before it was seen, so its lines come first.
-      if (seen.restarts > 0 && this.#readsFromStart() && !previousIs(seen.id)) await this.#readPrevious(new LogPosition());
+      if (seen.restarts > 0) await this.#earlierRuns(seen, terminated);
     } else {
       if (!old.isComplete && previousIs(old.id)) position = await this.#finishPrevious(old);
-      else if (!old.isComplete && !old.endedQuietly) await this.#hole(old.position.last);
-      if (!previousIs(old.id)) await this.#missedLives(seen.restarts - old.restarts - 1);
+      else if (!old.isComplete && !old.endedQuietly) await this.#hole(old.position.last, undefined, 'the container restarted');
+      if (!previousIs(old.id)) await this.#missedLives(seen.restarts - old.restarts - 1, old.position.last);
     }
     this.#failures = 0;
     this.#life = { ...seen, position, before: new LogPosition(), isComplete: false, endedQuietly: false };
     if (old === undefined) await this.#skipOldLines(position);
   }
 
-  #readsFromStart(): boolean {
-    return (
-      !this.#target.early ||
-      (this.#options.tailLines === undefined && this.#options.since === undefined) ||
-      this.#options.since !== undefined
-    );
-  }
-
-  /** `tailLines: 0`: finds the present last line, so that a cut before the first new line loses nothing. */
+  /** The newest lines: finds the present last line, and begins after it when it is older than those. */
   async #skipOldLines(position: LogPosition): Promise<void> {
-    if (this.#target.early && this.#options.tailLines === 0)
-      await this.#read(position, { previous: false, follow: false, acceptHole: true, silent: true });
+    if (this.#since === undefined || this.#options.isNewest !== true) return;
+    const last = new LogPosition();
+    await this.#read(last, { previous: false, follow: false, acceptHole: true, silent: true });
+    if (last.last === undefined || last.last >= this.#since) return;
+    this.#since = undefined;
+    position.beginAfter(last);
   }
 
   /**
@@ -194,32 +198,34 @@ class Tail {
       if (outcome.how === 'end' || signal.aborted) return outcome;
       if (outcome.how === 'gone' || tries === maxPreviousTries || isProbablyRead) {
         if (!isProbablyRead) await this.#noteOnce(outcome.message);
-        if (!isProbablyRead) await this.#hole(position.last);
+        if (!isProbablyRead) await this.#hole(position.last, undefined, 'the run before the restart cannot be read');
         return { ...outcome, caughtUp: true };
       }
       await board.news(signal, backoffMs(tries - 1, { baseMs: pauseMs }));
     }
   }
 
+  /** The runs of a container before the first one that is followed: only the last of them can still be read. */
+  async #earlierRuns({ id, restarts }: ContainerLife, last: ContainerStateTerminated | undefined): Promise<void> {
+    const since = this.#since ?? '';
+    const isCurrent = last?.containerID === id;
+    const lost = isCurrent ? restarts : restarts - 1;
+    const to = last?.startedAt === undefined ? undefined : nanoseconds(last.startedAt);
+    if (lost > 0 && (to ?? '~') > since) await this.#hole(undefined, to, lostRuns(lost));
+    if (!isCurrent && nanoseconds(last?.finishedAt) >= since) await this.#readPrevious(new LogPosition());
+  }
+
   /** Lives that began and ended unseen: only the last of them can still be read. */
-  async #missedLives(count: number): Promise<void> {
+  async #missedLives(count: number, after: string | undefined): Promise<void> {
     if (count < 1) return;
-    if (count > 1) {
-      await this.#note(`The container restarted ${String(count)} times before its log could be read; only the last of these logs is left.`);
-      this.#options.onHole();
-    }
+    if (count > 1) await this.#hole(after, undefined, lostRuns(count - 1));
     await this.#readPrevious(new LogPosition());
   }
 
   #read(position: LogPosition, how: ReadHow): Promise<ReadOutcome> {
-    const { cluster, ns, signal, since, tailLines } = this.#options;
-    const { pod, container, source, early } = this.#target;
-    const start =
-      how.silent === true
-        ? { tailLines: 1 }
-        : early && !how.previous
-          ? { since, tailLines: tailLines === 0 ? undefined : tailLines }
-          : { since };
+    const { cluster, ns, signal } = this.#options;
+    const { pod, container, source } = this.#target;
+    const since = this.#since;
     return readLog(
       {
         cluster,
@@ -228,11 +234,14 @@ class Tail {
         container,
         previous: how.previous,
         follow: how.follow,
-        ...start,
+        ...(how.silent === true ? { tailLines: 1 } : { since }),
         acceptHole: how.acceptHole,
         signal: how.stop === undefined ? signal : AbortSignal.any([signal, how.stop]),
-        onLine: ({ time, text }) => (how.silent === true ? undefined : this.#options.emit({ time, source, stream: 'OUT', text })),
-        onHole: (from, to) => this.#hole(from, to),
+        onLine: ({ time, text }) =>
+          how.silent === true || (since !== undefined && time < since)
+            ? undefined
+            : this.#options.emit({ time, source, stream: 'OUT', text }),
+        onHole: (from, to) => this.#hole(from, to, 'log rotated'),
       },
       position,
     );
@@ -245,10 +254,8 @@ class Tail {
     return now?.metadata.uid !== this.#target.uid;
   }
 
-  async #hole(from: string | undefined, to?: string): Promise<void> {
-    this.#options.onHole();
-    const after = from === undefined || from === '' ? '' : ` after ${from}`;
-    await this.#note(`Lines may be missing${after}${to === undefined ? '' : ` and before ${to}`}: Kubernetes no longer serves them.`);
+  async #hole(from: string | undefined, to: string | undefined, reason: string): Promise<void> {
+    await this.#options.emit(gapEntry(this.#target.source, { ...defined({ from, to }), reason }));
   }
 
   async #noteOnce(message: string | undefined): Promise<void> {

@@ -47,6 +47,9 @@ export function containerLifeOf(status: ContainerStatus | undefined): ContainerL
   return { id, restarts: status.restartCount, isOver: status.state?.running === undefined };
 }
 
+/** Why the lines of these runs are missing: the kubelet keeps the log of the present run and of the one before. */
+export const lostRuns = (count: number): string => `${String(count)} earlier ${count === 1 ? 'run is' : 'runs are'} no longer kept`;
+
 /** No container of the pod will run again. */
 export function isFinished(pod: Pod): boolean {
   return pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';

@@ -50,7 +50,7 @@ export const surface: Readonly<Record<string, CallFacts>> = {
   "set-droplet": ["",2],
   "download-droplet": ["droplet= p,path=",1,{"":["differs","the archive has the folders of Cloud Native Buildpacks (workspace, layers)"]}],
   "events": ["",1],
-  "logs": ["recent",1],
+  "logs": ["grep= instance= previous process= recent since= summary",1],
   "env": ["",1],
   "set-env": ["",3,{},true],
   "unset-env": ["",2],

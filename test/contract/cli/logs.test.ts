@@ -59,7 +59,8 @@ describe('logs --json', () => {
     const run = await cli.run(['logs', 'shop', '--json'], { kill: { after: '"two ', signal: 'SIGINT' } });
     expect(run).toMatchObject({ code: 0, stderr: '' });
     expect(run.stdout).not.toContain('\x1b');
-    expect(documents(run.stdout)).toEqual([entry(20, 'one'), entry(21, 'two \x1b[2J')]);
+    // As in cf, it begins with the newest lines.
+    expect(documents(run.stdout)).toEqual([entry(19, 'before'), entry(20, 'one'), entry(21, 'two \x1b[2J')]);
   });
 
   it('prints a document per line for recent lines too, and warnings after them', async () => {
@@ -90,6 +91,101 @@ describe('logs', () => {
     cluster.memory.logTexts.set(`${ns}/web-0`, `${stamp(20)} ${text}\n`);
     const run = await cli.run(['logs', 'shop', '--recent']);
     expect(run.stdout).toContain(` OUT ${text}\n`);
+  });
+});
+
+describe('the flags of logs', () => {
+  const recent = async (...flags: string[]): Promise<string[]> => {
+    const run = await cli.run(['logs', 'shop', '--recent', ...flags]);
+    expect(run).toMatchObject({ code: 0, stderr: '' });
+    return run.stdout
+      .trimEnd()
+      .split('\n')
+      .slice(2)
+      .map((text) => text.replace(/^ {3}\S+ /, ''));
+  };
+
+  beforeEach(async () => {
+    const pod = (name: string, process: string, index: string) => ({
+      metadata: { name, namespace: ns, labels: { [labels.appGuid]: 'shop-guid', [labels.processType]: process, [labels.podIndex]: index } },
+      spec: { containers: [{ name: 'application' }] },
+      status: {
+        phase: 'Running',
+        containerStatuses: [{ name: 'application', restartCount: 0, containerID: `c://${name}`, ready: true, state: {} }],
+      },
+    });
+    await cluster.add(podType, pod('web-1', 'web', '1') as unknown as Pod);
+    await cluster.add(podType, pod('worker-0', 'worker', '0') as unknown as Pod);
+    cluster.memory.logTexts.set(`${ns}/web-0`, `${stamp(20)} one\n${stamp(23)} error four\n`);
+    cluster.memory.logTexts.set(`${ns}/web-1`, `${stamp(21)} error two\n`);
+    cluster.memory.logTexts.set(`${ns}/worker-0`, `${stamp(22)} three\n`);
+  });
+
+  it('choose instances, processes, a time and a pattern, and count', async () => {
+    const [one, two, three, four] = [
+      '[APP/PROC/WEB/0] OUT one',
+      '[APP/PROC/WEB/1] OUT error two',
+      '[APP/PROC/WORKER/0] OUT three',
+      '[APP/PROC/WEB/0] OUT error four',
+    ];
+    expect(await recent()).toEqual([one, two, three, four]);
+    expect(await recent('--instance', '0')).toEqual([one, three, four]);
+    expect(await recent('--process', 'web')).toEqual([one, two, four]);
+    expect(await recent('--process', 'web', '--instance', '1')).toEqual([two]);
+    expect(await recent('--since', '2026-08-07T10:16:22Z')).toEqual([three, four]);
+    expect(await recent('--grep', '^err.r', '--summary')).toEqual([two, four, '2 lines, 0 gaps']);
+    const run = await cli.run(['logs', 'shop', '--recent', '--process', 'worker', '--summary', '--json']);
+    expect(documents(run.stdout)).toEqual([expect.objectContaining({ text: 'three' }), { lines: 1, gaps: 0 }]);
+  });
+
+  it('are refused with what they accept', async () => {
+    for (const [flags, words] of [
+      [['--since', 'soon'], "--since must be a duration (90s, 10m, 2h, 1d) or a time (2026-01-31T10:00:00Z); it is 'soon'"],
+      [['--grep', '('], '--grep must be a regular expression'],
+      [['--instance', '-1'], "invalid argument for flag '--instance' (expected int >= 0)"],
+    ] as const) {
+      const run = await cli.run(['logs', 'shop', ...flags]);
+      expect(run.code).toBe(1);
+      expect(run.stderr).toContain(words);
+    }
+  });
+
+  it('show the run before the last restart, and runs before it as a gap, which --grep does not hide', async () => {
+    const last = { terminated: { exitCode: 1, containerID: 'c://0', startedAt: stamp(10), finishedAt: stamp(12) } };
+    const pod = await cluster.memory.get(podType, ns, 'web-1');
+    const state = { running: { startedAt: stamp(13) } };
+    const status = {
+      phase: 'Running',
+      containerStatuses: [{ name: 'application', restartCount: 2, containerID: 'c://1', ready: true, state, lastState: last }],
+    };
+    await cluster.memory.replace(podType, { ...pod, status } as unknown as Pod);
+    cluster.server.on(`GET /api/v1/namespaces/${ns}/pods/web-1/log`, (call) =>
+      call.text(call.query.get('previous') === 'true' ? `${stamp(11)} before\n` : `${stamp(21)} now\n`),
+    );
+    const run = await cli.run(['logs', 'shop', '--previous', '--grep', 'bef', '--json', '--summary']);
+    expect(documents(run.stdout)).toEqual([
+      { gap: { to: stamp(10), reason: '1 earlier run is no longer kept' }, source: 'APP/PROC/WEB/1', pod: 'web-1' },
+      { time: stamp(11), source: 'APP/PROC/WEB/1', stream: 'OUT', pod: 'web-1', text: 'before' },
+      { lines: 1, gaps: 1 },
+    ]);
+    expect((await recent('--instance', '1', '--process', 'web', '--summary')).slice(1)).toEqual([
+      '[APP/PROC/WEB/1] OUT before',
+      '[APP/PROC/WEB/1] OUT now',
+      '2 lines, 1 gap',
+    ]);
+  });
+
+  it('count when Ctrl-C ends following', async () => {
+    cluster.server.on(path, async (call) => {
+      if (call.query.get('follow') !== 'true') return call.text(`${stamp(19)} before\n`);
+      await call.write(`${stamp(19)} before\n${stamp(20)} one\n`);
+      await call.closed;
+    });
+    const run = await cli.run(['logs', 'shop', '--process', 'web', '--instance', '0', '--summary'], {
+      kill: { after: ' one', signal: 'SIGINT' },
+    });
+    expect(run).toMatchObject({ code: 0, stderr: '' });
+    expect(run.stdout.trimEnd().split('\n').at(-1)).toBe('2 lines, 0 gaps');
   });
 });
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { connect } from '../../../src/lib/kube/client.ts';
 import type { Cluster } from '../../../src/lib/kube/cluster.ts';
-import { recentLogs } from '../../../src/lib/logs/recent.ts';
+import { recentLogs, type RecentOptions } from '../../../src/lib/logs/recent.ts';
 import { ScriptedApiServer } from '../../support/apiserver.ts';
 import { ScriptedKubelet } from './scripted-kubelet.ts';
 
@@ -46,6 +46,23 @@ describe('recent logs', () => {
     const two = await recentLogs(cluster, { ...scope, lines: 2 });
     expect(two.entries.map(({ text }) => text)).toEqual(['a again', 'b still works']);
     expect(kubelet.logCalls.every(({ query }) => query.has('follow') === false || query.get('follow') === 'false')).toBe(true);
+  });
+
+  test('runs before the crashed one are a gap, unless they are older than what is asked for', async () => {
+    const pod = kubelet.addPod('a');
+    for (const text of ['one', 'two', 'three']) {
+      await kubelet.start(pod);
+      kubelet.say(pod, text, { afterMs: 1_000 });
+      await kubelet.stop(pod);
+    }
+    const shown = async (more: Partial<RecentOptions>): Promise<string[]> =>
+      (await recentLogs(cluster, { ...scope, ...more })).entries.map(({ gap, text }) =>
+        gap === undefined ? text : `${gap.to ?? ''} ${text}`,
+      );
+    expect(await shown({ lines: 10 })).toEqual(['2026-01-01T00:00:01.000000000Z 1 earlier run is no longer kept', 'two', 'three']);
+    expect(await shown({ lines: 1 })).toEqual(['three']);
+    expect(await shown({ since: '2026-01-01T00:00:01.500000000Z' })).toEqual(['two', 'three']);
+    expect(await shown({ onlyPrevious: true, since: '2026-01-01T00:00:01.500000000Z' })).toEqual(['two']);
   });
 
   test('the lines of a container that ended while it was read are not shown twice', async () => {

@@ -64,7 +64,9 @@ export class ScriptedContainer {
       state: life.isOver
         ? { terminated: { exitCode: 1, containerID: life.id } }
         : { running: { startedAt: new Date(life.startedMs).toISOString() } },
-      ...(before === undefined ? {} : { lastState: { terminated: { exitCode: 1, containerID: before.id } } }),
+      ...(before === undefined
+        ? {}
+        : { lastState: { terminated: { exitCode: 1, containerID: before.id, startedAt: new Date(before.startedMs).toISOString() } } }),
     };
   }
 }

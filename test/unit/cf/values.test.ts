@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { readJsonOrFile } from '../../../src/lib/cf/json-or-file.ts';
-import { parseChoice, parseList, parseSize, parseWholeNumber } from '../../../src/lib/cf/values.ts';
+import { parseChoice, parseList, parsePattern, parseSince, parseSize, parseWholeNumber } from '../../../src/lib/cf/values.ts';
 
 describe('a value on the command line', () => {
   it.each([
@@ -27,6 +27,26 @@ describe('a value on the command line', () => {
   it('can be a choice in any case', () => {
     expect(parseChoice('Rolling', '--strategy', ['rolling', 'canary'])).toBe('rolling');
     expect(() => parseChoice('blue', '--strategy', ['rolling', 'canary'])).toThrow('--strategy must be "rolling" or "canary"');
+  });
+
+  it.each([
+    ['90s', '2026-01-31T11:58:30.000Z'],
+    ['1h30m', '2026-01-31T10:30:00.000Z'],
+    ['2d', '2026-01-29T12:00:00.000Z'],
+    ['2026-01-31T10:00:00+02:00', '2026-01-31T08:00:00.000Z'],
+  ])('can be the time %s', (text, at) => {
+    expect(parseSince(text, new Date('2026-01-31T12:00:00Z')).toISOString()).toBe(at);
+  });
+
+  it.each(['', 'soon', '10', '10 m', '-5m', '5x'])('cannot be the time %j', (text) => {
+    expect(() => parseSince(text)).toThrow(
+      `--since must be a duration (90s, 10m, 2h, 1d) or a time (2026-01-31T10:00:00Z); it is '${text}'`,
+    );
+  });
+
+  it('can be a regular expression', () => {
+    expect(parsePattern('^err.r', '--grep').test('error two')).toBe(true);
+    expect(() => parsePattern('(', '--grep')).toThrow('--grep must be a regular expression');
   });
 
   it('can be a list with commas', () => {

@@ -4,6 +4,7 @@ import type { Stored } from '../../../src/lib/api/object.ts';
 import { sourceOf } from '../../../src/lib/logs/entry.ts';
 import type { LogEntry } from '../../../src/lib/logs/entry.ts';
 import { formatLogLines, stagingLines, formatTime } from '../../../src/lib/logs/format.ts';
+import { defined } from '../../../src/lib/defined.ts';
 import { asStored } from '../../support/stored.ts';
 
 const entry = (text: string, more: Partial<LogEntry> = {}): LogEntry => ({
@@ -19,6 +20,18 @@ describe("a log line in cf's format", () => {
     expect(formatLogLines(entry('listening on 8080'), { offsetMinutes: 0 })).toEqual([
       '   2026-08-07T10:16:20.45+0000 [APP/PROC/WEB/0] OUT listening on 8080',
     ]);
+  });
+
+  test('is one line for a gap, with the clock of the lines', () => {
+    const gap = (from: string | undefined, to: string | undefined): string[] => {
+      const reason = 'log rotated';
+      return formatLogLines(entry(reason, { gap: { reason, ...defined({ from, to }) } }), { offsetMinutes: 120 });
+    };
+    const [from, to] = ['2026-08-07T10:02:03.120999999Z', '2026-08-07T10:02:07.004000000Z'];
+    expect(gap(from, to)).toEqual(['-- APP/PROC/WEB/0: gap 12:02:03.120 to 12:02:07.004, log rotated --']);
+    expect(gap(from, undefined)).toEqual(['-- APP/PROC/WEB/0: gap after 12:02:03.120, log rotated --']);
+    expect(gap(undefined, to)).toEqual(['-- APP/PROC/WEB/0: gap before 12:02:07.004, log rotated --']);
+    expect(gap(undefined, undefined)).toEqual(['-- APP/PROC/WEB/0: gap, log rotated --']);
   });
 
   test('repeats the header if its text has several lines', () => {

@@ -1,17 +1,33 @@
-// logs: lines of an app's instances and builds, live or the last ones.
+// logs: lines of an app's instances, tasks and builds, live or the last ones.
 
 import { labels } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
 import type { CFApp } from '../../api/types.generated.ts';
 import { formatLogLines, formatSource } from '../../logs/format.ts';
-import type { LogEntry } from '../../logs/entry.ts';
+import { sourceOf, timeOf, type LogEntry, type LogSource } from '../../logs/entry.ts';
 import { failedVersionEntries } from '../../logs/failed.ts';
 import { recentLogs } from '../../logs/recent.ts';
 import { followLogs } from '../../logs/stream.ts';
+import type { SourceRule } from '../../logs/targets.ts';
 import type { SpaceSession } from '../../session/session.ts';
 
 /** The number that cf's log system keeps. */
 const recentLines = 1000;
+
+/** cf begins to follow a second before the newest line. */
+const newestMs = 1000;
+
+/** Which lines are shown. */
+export interface LogChoice {
+  /** Nothing older. */
+  since?: Date | undefined;
+  /** Only the instances of this index. */
+  instance?: number | undefined;
+  /** Only this process type, with its sidecars. */
+  process?: string | undefined;
+  /** Only lines that match. Gaps and notes stay. */
+  grep?: RegExp | undefined;
+}
 
 /** One entry as cf prints it, and its parts. */
 export interface PrintedEntry {
@@ -21,29 +37,71 @@ export interface PrintedEntry {
   lines: string[];
 }
 
-function scopeOf(session: SpaceSession, app: Stored<CFApp>): { ns: string; selector: string } {
-  return { ns: session.space.guid, selector: `${labels.appGuid}=${app.metadata.name}` };
+function isChosen(source: LogSource, { instance, process }: LogChoice): boolean {
+  if (instance === undefined && process === undefined) return true;
+  const type = source.process ?? '';
+  const isOfProcess = process === undefined || type === process || type.startsWith(`${process}/SIDECAR/`);
+  return source.type === 'APP' && isOfProcess && (instance === undefined || source.index === instance);
 }
+
+function scopeOf(session: SpaceSession, app: Stored<CFApp>, choice: LogChoice) {
+  const sources: SourceRule = (pod, container) => {
+    const source = sourceOf(pod, container);
+    return source !== undefined && isChosen(source, choice) ? source : undefined;
+  };
+  return { ns: session.space.guid, selector: `${labels.appGuid}=${app.metadata.name}`, sources, signal: session.signal };
+}
+
+const sinceOf = ({ since }: LogChoice): string | undefined => (since === undefined ? undefined : timeOf(since));
+
+const isShown = (entry: LogEntry, { grep }: LogChoice): boolean =>
+  grep === undefined || entry.gap !== undefined || entry.source.type === 'KF' || grep.test(entry.text);
 
 const printed = (entry: LogEntry): PrintedEntry => ({ entry, source: formatSource(entry.source), lines: formatLogLines(entry) });
 
-/** The last lines of all instances and builds, oldest first, including the previous run of crashed containers and a version that failed. */
-export async function readRecentLogs(session: SpaceSession, app: Stored<CFApp>): Promise<{ entries: PrintedEntry[]; notes: string[] }> {
-  const { cluster, signal } = session;
-  const { entries, notes } = await recentLogs(cluster, { ...scopeOf(session, app), lines: recentLines, signal });
-  const all = [...entries, ...failedVersionEntries(app, entries)];
+/** The lines of a version that failed and is gone, when they are chosen. */
+function failedEntries(app: Stored<CFApp>, read: readonly LogEntry[], choice: LogChoice): LogEntry[] {
+  const failed = failedVersionEntries(app, read);
+  const since = sinceOf(choice) ?? '';
+  const isWanted = failed.some(({ source, time }) => source.type !== 'KF' && isChosen(source, choice) && time >= since);
+  return isWanted ? failed : [];
+}
+
+/**
+ * The last lines of all instances, tasks and builds, oldest first, including the run before a crash and a version that failed.
+ * @param onlyPrevious only the run before the last restart of each container
+ */
+export async function readRecentLogs(
+  session: SpaceSession,
+  app: Stored<CFApp>,
+  choice: LogChoice = {},
+  onlyPrevious = false,
+): Promise<{ entries: PrintedEntry[]; notes: string[] }> {
+  const since = sinceOf(choice);
+  const lines = since === undefined ? recentLines : undefined;
+  const { entries, notes } = await recentLogs(session.cluster, { ...scopeOf(session, app, choice), lines, since, onlyPrevious });
+  const all = [...entries, ...(onlyPrevious ? [] : failedEntries(app, entries, choice))].filter((entry) => isShown(entry, choice));
   // A stable sort: lines of one time keep their order.
   all.sort((a, b) => (a.time < b.time ? -1 : a.time > b.time ? 1 : 0));
   return { entries: all.map(printed), notes: notes.map(({ source, text }) => `${source.pod}/${source.container}: ${text}`) };
 }
 
-/** Every line from now on, until the command is interrupted. */
-export async function* followAppLogs(session: SpaceSession, app: Stored<CFApp>): AsyncGenerator<PrintedEntry> {
+/** The newest lines, or those from a time on, and every later one, until the command is interrupted. */
+export async function* followAppLogs(session: SpaceSession, app: Stored<CFApp>, choice: LogChoice = {}): AsyncGenerator<PrintedEntry> {
   const { cluster, signal } = session;
-  const stream = followLogs(cluster, { ...scopeOf(session, app), tailLines: 0, signal });
+  const scope = scopeOf(session, app, choice);
   try {
-    for await (const entry of stream) yield printed(entry);
+    const since = sinceOf(choice) ?? (await newestOf(session, scope));
+    const stream = followLogs(cluster, { ...scope, since, isNewest: choice.since === undefined });
+    for await (const entry of stream) if (isShown(entry, choice)) yield printed(entry);
   } catch (error) {
     if (!signal.aborted) throw error;
   }
+}
+
+/** A second before the newest line; undefined when there is no line. */
+async function newestOf({ cluster }: SpaceSession, scope: ReturnType<typeof scopeOf>): Promise<string | undefined> {
+  const { entries } = await recentLogs(cluster, { ...scope, lines: 1 });
+  const newest = entries.at(-1);
+  return newest === undefined ? undefined : timeOf(new Date(Date.parse(newest.time) - newestMs));
 }
