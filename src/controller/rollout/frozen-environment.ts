@@ -2,8 +2,10 @@
 
 import type { Stored } from '../../lib/api/object.ts';
 import { isReady } from '../../lib/api/conditions.ts';
-import { secretType, type Secret } from '../../lib/api/core.ts';
+import { configMapType, secretType, type Secret } from '../../lib/api/core.ts';
 import { reasons } from '../../lib/api/group.ts';
+import { changeOf } from '../../lib/api/held.ts';
+import { readRecords, revisionsName, settingsIn } from '../../lib/api/revisions.ts';
 import type { AppWorkload, CFApp, CFProcess } from '../../lib/api/types.generated.ts';
 import { isAlreadyExists } from '../../lib/kube/errors.ts';
 import { encoded } from '../../templates/metadata.ts';
@@ -25,6 +27,23 @@ async function secretData(context: Context, ns: string, name: string | undefined
   if (name === undefined || name === '') return {};
   const secret = await context.cluster.get(secretType, ns, name, context.signal);
   return secret === undefined ? undefined : (secret.data ?? {});
+}
+
+/**
+ * The variables that the revision of the app's last change recorded. Those that were set since then wait for the next change, however late a
+ * generation of this one is made. Undefined when they are not recorded.
+ */
+async function recordedEnv(context: Context, app: Stored<CFApp>): Promise<Data | undefined> {
+  const { namespace, name } = app.metadata;
+  const { revision } = app.status ?? {};
+  if (revision === undefined || revision.change !== changeOf(app)) return undefined;
+  const [map, kept] = await Promise.all([
+    context.cluster.get(configMapType, namespace, revisionsName(name), context.signal),
+    context.cluster.get(secretType, namespace, revisionsName(name), context.signal),
+  ]);
+  if (map === undefined || kept === undefined || !isOwnedBy(map, app) || !isOwnedBy(kept, app)) return undefined;
+  const record = readRecords(map).find(({ version }) => version === revision.version);
+  return settingsIn(kept, record?.settings)?.env;
 }
 
 /** Throws when the Secret with the app's variables is missing. The app must not start as if it had no variables. */
@@ -101,14 +120,25 @@ export function servicesIn(vcapServices: string): VcapService[] {
   }
 }
 
-/** Reads the inputs that a new generation keeps for its whole life. @throws WaitingError naming what is missing */
-export async function readFrozen(context: Context, app: Stored<CFApp>, process: Stored<CFProcess>): Promise<FrozenInputs> {
+/**
+ * Reads the inputs that a new generation keeps for its whole life.
+ * @param isOfChange the generation belongs to the app's last change: it gets the variables that the app had then
+ * @throws WaitingError naming what is missing
+ */
+export async function readFrozen(
+  context: Context,
+  app: Stored<CFApp>,
+  process: Stored<CFProcess>,
+  isOfChange: boolean,
+): Promise<FrozenInputs> {
   assertBound(context, app);
-  const [env, services, bindings] = await Promise.all([
+  const [present, recorded, services, bindings] = await Promise.all([
     envOf(context, app),
+    isOfChange ? recordedEnv(context, app) : undefined,
     secretData(context, app.metadata.namespace, vcapServicesSecretName(app)),
     frozenBindings(context, app),
   ]);
+  const env = recorded ?? present;
   const vcapServices = services?.[vcapServicesKey];
   if (vcapServices === undefined) throw new WaitingError('VcapServicesNotWritten', 'VCAP_SERVICES of the app is not written yet.', retryMs);
   const database = databaseUrl(servicesIn(vcapServices));

@@ -51,14 +51,14 @@ export function findGeneration(workloads: readonly Stored<AppWorkload>[], live: 
 /** Uids of AppWorkloads whose Secrets are known to exist. */
 const wholeGenerations = new Remembered(() => new BoundedMap<string, true>(5_000));
 
-/** Freezes env and bindings as they are now and creates the generation, without instances. */
+/** Freezes the variables of the app's last change and the bindings as they are now, and creates the generation, without instances. */
 export async function createGeneration(
   context: Context,
   app: Stored<CFApp>,
   process: Stored<CFProcess>,
   live: LiveInputs,
 ): Promise<Stored<AppWorkload>> {
-  return createFrom(context, app, process, live, await readFrozen(context, app, process));
+  return createFrom(context, app, process, live, await readFrozen(context, app, process, true));
 }
 
 /** Creates the AppWorkload and its Secrets. The Secret with the env comes last: when it exists, the generation is complete. */
@@ -122,7 +122,7 @@ export async function replaceLost(
   live: LiveInputs,
   broken: Stored<AppWorkload>,
 ): Promise<Stored<AppWorkload>> {
-  const frozen = await readFrozen(context, app, process);
+  const frozen = await readFrozen(context, app, process, false);
   const hash = generationHash(process.metadata.name, live, frozen);
   if (hash === generationOf(broken)) {
     await createFrozen(context, broken, buildFrozenSecrets(broken, generationNames(process, hash), frozen));

@@ -55,6 +55,34 @@ test('a start makes one when droplet, variables or commands are new, and only th
   expect(settingsIn(secret(), 2)).toEqual({ env: { COLOUR: encoded('blue') }, commands: { web: '' }, sidecars: {} });
 });
 
+/** The variable of the newest generation; empty when it has none. */
+const colourOfNewest = (): string => {
+  const [newest] = scene.cluster
+    .all(kinds.appWorkload)
+    .toSorted((a, b) => (b.metadata.creationTimestamp ?? '').localeCompare(a.metadata.creationTimestamp ?? ''));
+  const env = scene.cluster.peek(secretType, ns, `${newest?.metadata.name ?? ''}-env`)?.data?.['COLOUR'] ?? '';
+  return Buffer.from(env, 'base64').toString();
+};
+
+test('a variable that is set after a start waits for the next one, also when the instances are made later', async () => {
+  scene = await startRunScene();
+  await serving(await scene.deploy('good:1'));
+  await setEnv('blue');
+  // Set between the record of the revision and the generation, which reads the revision's own variables.
+  let isSet = false;
+  scene.cluster.intercept = async (verb, type, name) => {
+    if (isSet || verb !== 'patch' || type.kind !== 'ConfigMap' || name !== `${appGuid}-revisions`) return;
+    isSet = true;
+    await setEnv('red');
+  };
+  await restart();
+  expect(isSet).toBe(true);
+  expect([descriptions()[0], colourOfNewest()]).toEqual(['New environment variables deployed.', 'blue']);
+  expect(settingsIn(secret(), 2)?.env).toEqual({ COLOUR: encoded('blue') });
+  await restart();
+  expect([records()[0]?.version, colourOfNewest()]).toEqual([3, 'red']);
+});
+
 test('a Secret that a developer made immutable does not keep new revisions from being recorded', async () => {
   scene = await startRunScene();
   await serving(await scene.deploy('good:1'));
