@@ -5,6 +5,7 @@ import { buildWorkloadReconciler } from './builds/workload.ts';
 import { buildReconciler } from './builds/build.ts';
 import { builderInfoReconciler } from './builds/builder-info.ts';
 import { gatewayCertificateReconciler } from './certificates/gateway-certificate.ts';
+import { issuedCertificatesReconciler } from './certificates/issued.ts';
 import { servedCertificatesReconciler } from './certificates/served.ts';
 import { claimsReconciler } from './routes/name-sweep.ts';
 import { imagesReconciler } from './registry/image-cleanup.ts';
@@ -42,6 +43,7 @@ export function buildSideReconcilers(options: BuildSideOptions): Reconciler[] {
     builderInfoReconciler,
     retentionReconciler,
     gatewayCertificateReconciler,
+    issuedCertificatesReconciler,
     servedCertificatesReconciler,
     imagesReconciler(keys),
   ];

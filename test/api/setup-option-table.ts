@@ -278,7 +278,10 @@ const listenerOf = (domain: string, secret: object): object => ({
 });
 
 /** Options whose objects must exist in the cluster first; their tests create them. */
-export const ofOutside: Record<'registry' | 'insecureRegistry' | 'gateway' | 'gatewayClass' | 'tlsSecret' | 'tlsSecrets', Option> = {
+export const ofOutside: Record<
+  'registry' | 'insecureRegistry' | 'gateway' | 'gatewayClass' | 'tlsSecret' | 'tlsSecrets' | 'tlsIssuer',
+  Option
+> = {
   registry: {
     key: 'registry',
     flag: '--registry',
@@ -367,5 +370,13 @@ export const ofOutside: Record<'registry' | 'insecureRegistry' | 'gateway' | 'ga
       },
     },
     adds: ['ReferenceGrant infra/kf-gateway'],
+  },
+  tlsIssuer: {
+    key: 'tlsIssuer',
+    flag: '--tls-issuer',
+    value: 'an-authority',
+    other: 'kf-node/another',
+    changes: { [info]: { gateway: { https: { issuer: { name: 'an-authority' } } } } },
+    adds: ['RoleBinding kf-node/kf-controller-certificates'],
   },
 };

@@ -187,6 +187,42 @@ describe('a certificate of the operator', () => {
   });
 });
 
+describe('an issuer of cert-manager', () => {
+  const group = 'cert-manager.io';
+  const kindOf = (kind: string, scope: string): object => ({
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `${kind.toLowerCase()}s.${group}` },
+    spec: {
+      group,
+      scope,
+      names: { kind, plural: `${kind.toLowerCase()}s` },
+      versions: [
+        {
+          name: 'v1',
+          served: true,
+          storage: true,
+          schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
+        },
+      ],
+    },
+  });
+  const kinds = [kindOf('Certificate', 'Namespaced'), kindOf('ClusterIssuer', 'Cluster')];
+
+  afterAll(() => kubectl(['delete', '--ignore-not-found', '-f', '-'], { input: kinds }));
+
+  test('is refused without cert-manager and when it does not exist, and changes only the right of the controller', async () => {
+    const { key, flag = '', value } = ofOutside.tlsIssuer;
+    expect((await dryRun({}, [flag, String(value)])).stderr).toContain('This cluster has no cert-manager');
+    await kubectl(['apply', '-f', '-'], { input: kinds });
+    await kubectl(['wait', '--for=condition=Established', '-f', '-', '--timeout=60s'], { input: kinds });
+    expect((await dryRun({ [key]: value })).stderr).toContain(`There is no ClusterIssuer '${String(value)}'.`);
+    const issuer = { apiVersion: `${group}/v1`, kind: 'ClusterIssuer', metadata: { name: value } };
+    await kubectl(['apply', '-f', '-'], { input: issuer });
+    await expectOption(ofOutside.tlsIssuer);
+  });
+});
+
 describe('a gateway of the operator', () => {
   const kinds = path.join(import.meta.dirname, '../../manifests/gateway-api');
   const apiVersion = 'gateway.networking.k8s.io/v1';

@@ -70,6 +70,11 @@ const parts: Part[] = [
     binaries: {},
     folders: { 'gateway-crds': { module: 'sigs.k8s.io/gateway-api', folder: 'config/crd/standard' } },
   },
+  {
+    name: 'cert-manager',
+    binaries: { 'cert-manager': '.' },
+    folders: { 'cert-manager-crds': { module: 'github.com/cert-manager/cert-manager', folder: 'deploy/crds' } },
+  },
   { name: 'pause', binaries: { pause: '.' } },
   { name: 'staticserver', binaries: { staticserver: '.' } },
   {
@@ -88,7 +93,8 @@ const parts: Part[] = [
 export const partSets = {
   controlPlane: ['kubernetes'],
   kwok: ['kwok'],
-  node: parts.map((part) => part.name).filter((name) => name !== 'kwok'),
+  certManager: ['cert-manager'],
+  node: parts.map((part) => part.name).filter((name) => name !== 'kwok' && name !== 'cert-manager'),
 } as const;
 
 /** Name of a binary (`kfnode`, `traefik`, …) or folder (`gateway-crds`) → its absolute path. */
@@ -121,6 +127,7 @@ const cpuSeconds: Record<string, number> = {
   crane: 3,
   lifecycle: 22,
   traefik: 50,
+  'cert-manager': 150,
   kwok: 9,
 };
 

@@ -39,6 +39,7 @@ export async function prepareRings(rings: readonly string[], log: (line: string)
   }
   // It includes everything that a control plane needs.
   await prepareCluster({ mode: 'full', kwok: true }, log);
+  await buildParts(partSets.certManager, progressOutput(log));
   await fetchNpmPackages(log);
 }
 

@@ -2,6 +2,7 @@
 // Secrets, so that the controller needs no right to create any; this fills them and renews the certificate before it ends.
 
 import { createPrivateKey, randomBytes, X509Certificate } from 'node:crypto';
+import { isIssued } from '../../lib/api/cert-manager.ts';
 import { certificateFields as fields } from '../../lib/api/certificates.ts';
 import { currentCondition } from '../../lib/api/conditions.ts';
 import { configMapType, secretType, type ConfigMap, type Secret } from '../../lib/api/core.ts';
@@ -29,12 +30,20 @@ const mostDomains = 100;
 const commonNameLength = 64;
 const onlyKey = `${places.systemNamespace}/${places.gatewayCertificate}`;
 
+const plain = (name: string): string => name.toLowerCase().replace(/\.$/, '');
+
 const period = (now: number, days: number, latest = Infinity): Period => ({
   notBefore: new Date(now - earlyMs),
   notAfter: new Date(Math.min(now + days * dayMs, latest)),
 });
 
-/** The names of the certificate: every host of each domain, and the domain itself. */
+/** Nobody can register it (RFC 6761): the name of a certificate that no domain needs. */
+const noDomain = 'kf.invalid';
+
+/**
+ * The names of the certificate: every host of each domain, and the domain itself. A gateway that has two certificates for a host shows either, so a
+ * domain that has its own is left out.
+ */
 export function certificateNames(info: KfInfo, https: HttpsSettings, domains: readonly Stored<CFDomain>[]): string[] {
   const isUsed = (domain: Stored<CFDomain>): boolean =>
     domain.metadata.deletionTimestamp === undefined &&
@@ -42,10 +51,11 @@ export function certificateNames(info: KfInfo, https: HttpsSettings, domains: re
     currentCondition(domain, conditionTypes.ready)?.status === 'True';
   const age = ({ metadata }: Stored<CFDomain>): string => `${metadata.creationTimestamp ?? ''} ${metadata.name}`;
   const oldestFirst = domains.filter(isUsed).toSorted((a, b) => (age(a) < age(b) ? -1 : 1));
-  const all = [info.defaultDomain, ...oldestFirst.map(({ spec }) => spec.name)].map((name) => name.toLowerCase().replace(/\.$/, ''));
-  const given = new Set(https.secrets.map(({ domain }) => domain));
+  const all = [info.defaultDomain, ...oldestFirst.map(({ spec }) => spec.name)].map(plain);
+  const issued = https.issuer === undefined ? [] : domains.filter(isIssued).map(({ spec }) => plain(spec.name));
+  const given = new Set([...https.secrets.map(({ domain }) => domain), ...issued]);
   const own = [...new Set(all)].filter((name) => !given.has(name)).slice(0, mostDomains);
-  return own.flatMap((name) => [`*.${name}`, name]);
+  return own.length === 0 ? [noDomain] : own.flatMap((name) => [`*.${name}`, name]);
 }
 
 export interface ReadPair extends KeyPair {
@@ -139,7 +149,6 @@ export const gatewayCertificateReconciler: Reconciler = {
     const { https } = info.gateway;
     if (https === undefined) return undefined;
     const names = certificateNames(info, https, context.stores.of(kinds.domain).list(info.root));
-    if (names.length === 0) return undefined;
     const authority = await ensureAuthority(context, info);
     await publish(context, info, authority.certificate);
     await ensureCertificate(context, info, authority, names);

@@ -1,6 +1,7 @@
 // The HTTPRoute of the Gateway API, reduced to the fields that kf writes or reads.
 // Source: https://gateway-api.sigs.k8s.io/reference/spec/
 
+import { isIssued } from './cert-manager.ts';
 import { reasons } from './group.ts';
 import type { HttpsSettings } from './kf-info.ts';
 import { resource } from './object.ts';
@@ -46,9 +47,25 @@ export interface HttpRoute extends KubeObject {
   status?: { parents?: { parentRef: ParentReference; controllerName?: string; conditions?: Condition[] }[] };
 }
 
+export interface Listener {
+  name: string;
+  hostname?: string;
+  port: number;
+  protocol: string;
+  allowedRoutes?: { namespaces?: { from?: string; selector?: unknown } };
+  tls?: { mode?: string; certificateRefs?: { group?: string; kind?: string; namespace?: string; name: string }[] };
+}
+
+export interface Gateway extends KubeObject {
+  spec?: { gatewayClassName?: string; listeners?: Listener[] };
+  status?: { listeners?: { name: string; conditions?: Condition[] }[] };
+}
+
+export const gatewayType = resource<Gateway>('gateway.networking.k8s.io', 'v1', 'Gateway', 'gateways');
+
 export const httpRouteType = resource<HttpRoute>('gateway.networking.k8s.io', 'v1', 'HTTPRoute', 'httproutes');
 
-/** Listeners of the Gateway that setup makes: for http, for https, and for the https of a domain whose certificate the operator gives. */
+/** Listeners of the Gateway that setup makes: for http, for https, and for the https of a domain whose certificate the operator or cert-manager gives. */
 export const listeners = { http: 'http-apps', https: 'https-apps', httpsOf: (domain: string) => `https-${domain}` } as const;
 
 /** True when requests for hosts of the domain are redirected from http to https, and not all requests are. */
@@ -57,8 +74,10 @@ export function isRedirected(domain: CFDomain | undefined, https: HttpsSettings 
 }
 
 /** The listeners for https that take requests for the domain. */
-export function httpsListenersOf({ spec }: CFDomain, { secrets }: HttpsSettings): string[] {
-  return [listeners.https, ...secrets.filter(({ domain }) => domain === spec.name).map(({ domain }) => listeners.httpsOf(domain))];
+export function httpsListenersOf(domain: CFDomain, { secrets, issuer }: HttpsSettings): string[] {
+  const name = domain.spec.name.replace(/\.$/, '');
+  const hasOwn = secrets.some((secret) => secret.domain === name) || (issuer !== undefined && isIssued(domain));
+  return [listeners.https, ...(hasOwn ? [listeners.httpsOf(name)] : [])];
 }
 
 /** Header of a request that asks which form of a route the gateway has loaded. The gateway answers it itself: no app sees it. */

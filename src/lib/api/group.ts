@@ -227,6 +227,8 @@ export const conditionTypes = {
   canceled: 'Canceled',
   /** Of a space: as its label says, and enforced. */
   sshAllowed: 'SSHAllowed',
+  /** Of a domain: the gateway shows the certificate that cert-manager has issued for it, and not kf's own. */
+  certificateIssued: 'CertificateIssued',
   /** Of an AppWorkload: all Secrets that its next container needs exist. */
   whole: 'Whole',
 } as const;

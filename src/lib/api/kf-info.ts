@@ -60,6 +60,14 @@ export interface HttpsSettings {
   internalAddress?: string;
   /** Domains whose certificate the operator gives, with its Secret. The controller makes one certificate for all others. */
   secrets: { domain: string; namespace: string; name: string }[];
+  /** Of cert-manager, for the certificates of all domains without such a Secret. Left out: the controller makes them. */
+  issuer?: TlsIssuer;
+}
+
+/** An Issuer of cert-manager, or a ClusterIssuer, which has no namespace. */
+export interface TlsIssuer {
+  namespace?: string;
+  name: string;
 }
 
 /** The input of the spaces' NetworkPolicies. */

@@ -288,6 +288,8 @@ export interface DomainSummary {
   httpRedirect?: true;
   /** Of the gateway for every host of the domain, with the name of the authority that signed it; left out when there is none. */
   certificate?: { issuer: string; notAfter: string };
+  /** Why the gateway does not show the certificate that cert-manager should have issued; it shows one of kf meanwhile. */
+  certificateProblem?: string;
 }
 
 export interface PlaceSummary {

@@ -27,9 +27,14 @@ export function certificateLines(domains: readonly DomainSummary[], now: number)
       ...known.map(({ name, issuer, notAfter }) => `Certificate of ${name}: by ${issuer}, valid until ${notAfter.slice(0, 10)}`),
       ...redirected.map(({ name }) => `Requests to ${name} with http are redirected to https`),
     ],
-    warnings: known
-      .filter(isShort)
-      .map(({ name, notAfter }) => `The certificate of ${name} ends on ${notAfter.slice(0, 10)} and was not renewed.`),
+    warnings: [
+      ...domains.flatMap(({ certificateProblem: problem }) =>
+        problem === undefined ? [] : [`${problem} Meanwhile the gateway shows a certificate of kf.`],
+      ),
+      ...known
+        .filter(isShort)
+        .map(({ name, notAfter }) => `The certificate of ${name} ends on ${notAfter.slice(0, 10)} and was not renewed.`),
+    ],
   };
 }
 

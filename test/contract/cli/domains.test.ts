@@ -278,6 +278,18 @@ describe('domains', () => {
     expect(stderr).not.toContain('apps.localhost');
   });
 
+  it('says which certificate cert-manager has not issued, on stderr and with --json', async () => {
+    await addDomain('new.example');
+    const message = 'cert-manager has not issued the certificate of new.example (Certificate kf-node/kf-domain-x): Waiting.';
+    const issued = { type: 'CertificateIssued', status: 'False', reason: 'NotIssued', message, lastTransitionTime: '' } as const;
+    const status = { status: { conditions: [issued] } };
+    await cluster.memory.mergePatch(kinds.domain, 'cf', 'new.example-guid', { metadata: {}, ...status }, { subresource: 'status' });
+    const { stderr } = await cli.run(['domains', '--org', 'example-org']);
+    expect(stderr).toContain(`${message} Meanwhile the gateway shows a certificate of kf.`);
+    const { result } = JSON.parse((await cli.run(['domains', '--org', 'example-org', '--json'])).stdout) as { result: object[] };
+    expect(result).toContainEqual(expect.objectContaining({ name: 'new.example', certificateProblem: message }));
+  });
+
   it('names issuer and end with --json, and nothing for a domain without a certificate', async () => {
     await withCertificates();
     const { result } = JSON.parse((await cli.run(['domains', '--org', 'example-org', '--json'])).stdout) as { result: object[] };

@@ -3,10 +3,11 @@
 import { Readable } from 'node:stream';
 import { expect, test } from 'vitest';
 import { createAuthority, issueServerCertificate } from '../../../src/controller/certificates/x509.ts';
+import { issuerTypeOf } from '../../../src/lib/api/cert-manager.ts';
 import { configMapType, deploymentType, secretType, storageClassType } from '../../../src/lib/api/core.ts';
 import { places } from '../../../src/lib/api/group.ts';
 import type { KubeObject } from '../../../src/lib/api/object.ts';
-import { kindOf } from '../../../src/lib/ops/install/kinds.ts';
+import { kindNamed, kindOf } from '../../../src/lib/ops/install/kinds.ts';
 import { type SettingsReport, type SetupOrder } from '../../../src/lib/ops/install/kept-settings.ts';
 import { previewSetup } from '../../../src/lib/ops/install/setup.ts';
 import type { SetupRequest } from '../../../src/lib/ops/install/request.ts';
@@ -38,6 +39,9 @@ async function cluster(): Promise<MemoryCluster> {
     const data = { 'tls.crt': base64(wildcard.certificate), 'tls.key': base64(wildcard.key) };
     await memory.create(secretType, { metadata: { name, namespace: 'infra' }, type: 'kubernetes.io/tls', data });
   }
+  const crd = kindNamed('CustomResourceDefinition');
+  for (const plural of ['certificates', 'clusterissuers']) await memory.create(crd, { metadata: { name: `${plural}.cert-manager.io` } });
+  await memory.create(issuerTypeOf({ name: 'letsencrypt' }), { metadata: { name: 'letsencrypt' } });
   return memory;
 }
 
@@ -73,6 +77,7 @@ const file: SetupRequest = {
   httpRedirect: 'off',
   tlsSecret: 'infra/apps',
   tlsSecrets: { 'shop.example.com': 'infra/shop' },
+  tlsIssuer: 'letsencrypt',
   imagePrefix: 'mirror.example.com/all',
   images: { node: 'e.example.com/node:1', run: 'e.example.com/run:1' },
   nodePort: 32600,

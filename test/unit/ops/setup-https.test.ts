@@ -27,6 +27,21 @@ test('the Secrets of domains are resolved, that of the default domain from its o
   });
 });
 
+test.each([
+  ['letsencrypt', { name: 'letsencrypt' }],
+  ['kf-node/own.ca', { namespace: 'kf-node', name: 'own.ca' }],
+  ['off', undefined],
+])('the issuer %s is resolved to %j', (tlsIssuer, issuer) => {
+  expect(resolveHttps({ tlsIssuer }, domain)?.issuer).toEqual(issuer);
+});
+
+test('the issuer off is none, also where another was recorded', () => {
+  const kept = { settings: { tlsIssuer: 'letsencrypt' }, from: 'record' } as const;
+  expect(settle({ flags: {} }, kept)).toEqual({ tlsIssuer: 'letsencrypt' });
+  expect(settle({ flags: { tlsIssuer: 'off' } }, kept)).toEqual({});
+  expect(settle({ flags: { https: 'off' } }, kept)).toEqual({ https: 'off' });
+});
+
 test.each<[SetupRequest, string]>([
   [{ https: 'off', tlsSecret: 'a/b' }, "'tlsSecret' would have no effect: https is off."],
   [
@@ -34,6 +49,8 @@ test.each<[SetupRequest, string]>([
     "'https', 'httpRedirect' would have no effect: the Gateway 'infra/public' is yours, and kf does not change its listeners.",
   ],
   [{ gatewayClass: 'x', httpRedirect: 'on' }, "'httpRedirect' needs the gateway that kf installs, and 'gatewayClass' names another one."],
+  [{ tlsIssuer: 'a/b/c' }, "--tls-issuer takes the NAME of a ClusterIssuer, NAMESPACE/NAME of an Issuer, or off, not 'a/b/c'."],
+  [{ https: 'off', tlsIssuer: 'a' }, "'tlsIssuer' would have no effect: https is off."],
   [{ tlsSecret: 'name' }, "--tls-secret takes NAMESPACE/NAME, not 'name'."],
   [
     { tlsSecrets: { 'Shop.Example': 'a/b' } },

@@ -1,9 +1,10 @@
 // `kf ca-certificate`: the certificate of the authority that signs the gateway's certificate, for clients that check it.
 
 import { X509Certificate } from 'node:crypto';
+import { isIssued } from '../../api/cert-manager.ts';
 import { certificateFields } from '../../api/certificates.ts';
 import { configMapType } from '../../api/core.ts';
-import { places } from '../../api/group.ts';
+import { kinds, places } from '../../api/group.ts';
 import { KfError } from '../../errors.ts';
 import type { Session } from '../../session/session.ts';
 
@@ -16,6 +17,12 @@ export interface AuthorityCertificate {
   notAfter: string;
   /** Domains whose certificate another authority has signed. */
   otherDomains: string[];
+}
+
+/** Domains with a certificate of cert-manager. */
+async function issuedDomains({ cluster, root, signal }: Session): Promise<string[]> {
+  const { items } = await cluster.list(kinds.domain, { ns: root, signal });
+  return items.filter(isIssued).map(({ spec }) => spec.name);
 }
 
 /** @throws KfError `not-found` when the installation has no certificates of kf, or its controller has not made one yet */
@@ -38,6 +45,6 @@ export async function authorityCertificate(session: Session): Promise<AuthorityC
     subject,
     fingerprint: fingerprint256,
     notAfter: validToDate.toISOString(),
-    otherDomains: https.secrets.map(({ domain }) => domain),
+    otherDomains: [...https.secrets.map(({ domain }) => domain), ...(https.issuer === undefined ? [] : await issuedDomains(session))],
   };
 }

@@ -1,7 +1,8 @@
 // The settings of https: the operator's keys and flags, resolved to what the gateway gets.
 
-import type { HttpsSettings } from '../../api/kf-info.ts';
+import type { HttpsSettings, TlsIssuer } from '../../api/kf-info.ts';
 import { incorrectUsage } from '../../cf/usage.ts';
+import { defined } from '../../defined.ts';
 
 /** Keys of `setup.yaml`, and flags. */
 export interface HttpsRequest {
@@ -12,12 +13,14 @@ export interface HttpsRequest {
   tlsSecret?: string;
   /** Secrets with the certificates of other domains. */
   tlsSecrets?: Record<string, string>;
+  /** Issuer of cert-manager for all other domains: NAMESPACE/NAME, or the NAME of a ClusterIssuer, or `off`. */
+  tlsIssuer?: string;
 }
 
 export const standardHttps = { https: 'on', httpsPort: 443, httpRedirect: 'off' } satisfies HttpsRequest;
 
 /** The keys that have no effect while https is off. */
-export const httpsKeys = ['httpsPort', 'httpRedirect', 'tlsSecret', 'tlsSecrets'] as const;
+export const httpsKeys = ['httpsPort', 'httpRedirect', 'tlsSecret', 'tlsSecrets', 'tlsIssuer'] as const;
 
 /** A Gateway can have 64 listeners, and kf uses up to three for itself. */
 const mostSecrets = 60;
@@ -27,6 +30,20 @@ export const isDomain = (text: string): boolean => /^[a-z0-9]([-a-z0-9]*[a-z0-9]
 
 /** True for NAMESPACE/NAME. */
 export const isSecretReference = (text: string): boolean => /^[a-z0-9]([-a-z0-9]*[a-z0-9])?\/[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(text);
+
+/** The value of `tlsIssuer` for certificates of kf. */
+export const noIssuer = 'off';
+
+/** True for NAME and NAMESPACE/NAME. */
+export const isIssuerReference = (text: string): boolean => /^([a-z0-9]([-a-z0-9]*[a-z0-9])?\/)?[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(text);
+
+function splitIssuer(reference: string | undefined): TlsIssuer | undefined {
+  if (reference === undefined || reference === noIssuer) return undefined;
+  if (!isIssuerReference(reference))
+    throw incorrectUsage(`--tls-issuer takes the NAME of a ClusterIssuer, NAMESPACE/NAME of an Issuer, or off, not '${reference}'.`);
+  const [name = '', namespace] = reference.split('/').toReversed();
+  return { name, ...defined({ namespace }) };
+}
 
 function splitSecret(domain: string, reference: string): HttpsSettings['secrets'][number] {
   if (!isSecretReference(reference)) throw incorrectUsage(`--tls-secret takes NAMESPACE/NAME, not '${reference}'.`);
@@ -73,5 +90,6 @@ export function resolveHttps(
     port: request.httpsPort ?? standardHttps.httpsPort,
     ...(isRedirected ? ({ redirect: true } as const) : {}),
     secrets: secretsIn(request, defaultDomain),
+    ...defined({ issuer: splitIssuer(request.tlsIssuer) }),
   };
 }

@@ -10,7 +10,7 @@ import { KfError, messageOf } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { systemNamespace, type SetupPlan } from '../../../templates/setup/options.ts';
 import { readBuildEnv } from './build-env.ts';
-import { httpsKeys } from './https.ts';
+import { httpsKeys, noIssuer } from './https.ts';
 import type { RecordedInfo } from './recorded-info.ts';
 import { standard, type SetupRequest } from './request.ts';
 import { settingsOfObjects } from './settings-of-objects.ts';
@@ -108,7 +108,9 @@ function withFlags(kept: SetupRequest, flags: SetupRequest): SetupRequest {
 
 /** The complete request of this setup. */
 export function settle({ flags, file }: SetupOrder, { settings }: KeptSettings): SetupRequest {
-  return file === undefined ? withFlags(settings, flags) : { ...file, ...flags };
+  const all = file === undefined ? withFlags(settings, flags) : { ...file, ...flags };
+  if (all.tlsIssuer === noIssuer) delete all.tlsIssuer;
+  return all;
 }
 
 function flat(settings: object, prefix = ''): [key: string, value: unknown][] {

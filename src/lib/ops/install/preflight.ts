@@ -13,6 +13,8 @@ import { rootNamespace, type SetupPlan } from '../../../templates/setup/options.
 import type { GatewayFinding } from '../../events.ts';
 import { defaultDomain } from './defaults.ts';
 import { kindNamed } from './kinds.ts';
+import { checkIssuer } from './issuer.ts';
+import { getIfAny } from './present.ts';
 import { checkTlsSecrets } from './tls-secrets.ts';
 
 /** From this minor version on there are CEL in CRDs, ValidatingAdmissionPolicy v1, `preStop.sleep` and the pod-index label. */
@@ -116,21 +118,6 @@ export function checkStorage(facts: ClusterFacts, wanted: { storageClass?: strin
   });
 }
 
-/** Undefined also while the kind itself does not exist. */
-export async function getIfAny<T extends KubeObject>(
-  cluster: Cluster,
-  type: ResourceType<T>,
-  ns: string | undefined,
-  name: string,
-): Promise<Stored<T> | undefined> {
-  try {
-    return await cluster.get(type, ns, name);
-  } catch (error) {
-    if (error instanceof KfError && error.code === 'not-found') return undefined;
-    throw error;
-  }
-}
-
 interface GatewayListeners extends KubeObject {
   spec?: { listeners?: { name: string; protocol: string; allowedRoutes?: { namespaces?: { from?: string; selector?: unknown } } }[] };
 }
@@ -216,6 +203,7 @@ export async function checkPlan(cluster: Cluster, plan: SetupPlan): Promise<Gate
     checkDomain(cluster, plan.domain),
     plan.registry === undefined ? undefined : checkRegistry(cluster, plan.registry),
     checkTlsSecrets(cluster, plan.gateway.https?.secrets ?? []),
+    checkIssuer(cluster, plan),
   ]);
   return findings;
 }

@@ -2,8 +2,9 @@
 
 import { randomUUID } from 'node:crypto';
 import { rootCertificates } from 'node:tls';
+import { issuedPrefix } from '../../api/cert-manager.ts';
 import { certificateFields } from '../../api/certificates.ts';
-import { configMapType } from '../../api/core.ts';
+import { configMapType, secretType } from '../../api/core.ts';
 import { places } from '../../api/group.ts';
 import { podType, type Pod } from '../../api/pod-kind.ts';
 import { defined } from '../../defined.ts';
@@ -16,6 +17,7 @@ import { gatewayNamespace } from '../../../templates/setup/namespaces.ts';
 import { outsideAddress } from '../../../templates/setup/info.ts';
 import { rootNamespace, systemNamespace, type SetupPlan } from '../../../templates/setup/options.ts';
 import { buildPullTest } from '../../../templates/setup/pull-test.ts';
+import { defaultDomain } from './defaults.ts';
 import { reachThroughGateway, urlOf, type GatewayAddress } from '../routes/http-probe.ts';
 
 const pullTestMs = 60_000;
@@ -149,6 +151,18 @@ async function authorityCertificate(cluster: Cluster): Promise<string | undefine
   return published?.data?.[certificateFields.authority];
 }
 
+/** Authorities of the default domain's own certificate, if its Secret names them, as those of cert-manager do. */
+async function otherAuthorities(cluster: Cluster, plan: SetupPlan): Promise<string[]> {
+  const { secrets = [], issuer } = plan.gateway.https ?? {};
+  const issued = { namespace: gatewayNamespace(plan), name: `${issuedPrefix}${defaultDomain}` };
+  const all = [...secrets.filter(({ domain }) => domain === plan.domain), ...(issuer === undefined ? [] : [issued])];
+  const found = await Promise.all(all.map(({ namespace, name }) => cluster.get(secretType, namespace, name)));
+  return found.flatMap((secret) => {
+    const text = secret?.data?.[certificateFields.authority];
+    return text === undefined || text === '' ? [] : [Buffer.from(text, 'base64').toString('utf8')];
+  });
+}
+
 /**
  * Requests the check route with https, and trusts kf's authority and those that this machine trusts, until it answers 200 or `timeoutMs` is over.
  * @returns undefined when setup manages no https
@@ -162,7 +176,7 @@ export async function proveHttps(cluster: Cluster, plan: SetupPlan, timeoutMs: n
   const deadline = performance.now() + timeoutMs;
   const look = async (): Promise<Reach | undefined> => {
     const authority = await authorityCertificate(cluster);
-    const trusted = [...rootCertificates, ...(authority === undefined ? [] : [authority])];
+    const trusted = [...rootCertificates, ...(authority === undefined ? [] : [authority]), ...(await otherAuthorities(cluster, plan))];
     const reached = await reachThroughGateway(gateway, host, '/healthz', 2000, { trusted });
     if (reached.ok && reached.status === 200) return { url, reachable: true };
     if (performance.now() < deadline) return undefined;

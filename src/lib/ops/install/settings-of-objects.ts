@@ -11,7 +11,7 @@ import { gatewayName, traefikName } from '../../../templates/setup/gateway.ts';
 import { nodeNamespace, systemNamespace, type SetupImages } from '../../../templates/setup/options.ts';
 import { registryName } from '../../../templates/setup/registry.ts';
 import { kindNamed } from './kinds.ts';
-import { getIfAny } from './preflight.ts';
+import { getIfAny } from './present.ts';
 import type { RecordedInfo } from './recorded-info.ts';
 import { isLoopbackDomain, standard, withPrefix, type SetupRequest } from './request.ts';
 
@@ -106,7 +106,9 @@ function httpsOf(info: KfInfo): SetupRequest {
   const { https } = info.gateway;
   if (https === undefined) return isOfFirstVersion(info) ? {} : { https: 'off' };
   const tlsSecrets = Object.fromEntries(https.secrets.map(({ domain, namespace, name }) => [domain, `${namespace}/${name}`]));
-  return { httpsPort: https.port, tlsSecrets, ...(https.redirect === true ? { httpRedirect: 'on' } : {}) };
+  const { namespace, name } = https.issuer ?? {};
+  const tlsIssuer = namespace === undefined ? name : `${namespace}/${name ?? ''}`;
+  return { httpsPort: https.port, tlsSecrets, ...defined({ tlsIssuer }), ...(https.redirect === true ? { httpRedirect: 'on' } : {}) };
 }
 
 function gatewayOf(info: KfInfo, live: GatewayOfClass | undefined): SetupRequest {

@@ -1,7 +1,7 @@
 // The schema of setup.yaml: every key with its kind of value. docs/setup.md lists the keys, and a test compares both.
 
 import type { SetupImages } from '../../../templates/setup/options.ts';
-import { isDomain, isSecretReference, type HttpsRequest } from './https.ts';
+import { isDomain, isIssuerReference, isSecretReference, type HttpsRequest } from './https.ts';
 import { isPeer, type NetworkRequest } from './network.ts';
 
 /** Flags of the command, and the keys of `setup.yaml`. */
@@ -79,6 +79,11 @@ export const settingsSchema: Readonly<Record<keyof SetupRequest, Rule>> = {
   httpRedirect: { type: 'switch' },
   tlsSecret: secret,
   tlsSecrets: { type: 'record', of: secret },
+  tlsIssuer: {
+    type: 'text',
+    what: 'is the NAME of a ClusterIssuer, NAMESPACE/NAME of an Issuer, or off,',
+    matches: { test: isIssuerReference },
+  },
   imagePrefix: text,
   images: { type: 'map', keys: { node: text, registry: text, traefik: text, builder: text, run: text } },
   controllerImage: text,

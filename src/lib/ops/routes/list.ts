@@ -1,5 +1,6 @@
 // Lists domains and routes, and shows one route with its destinations.
 
+import { issueProblem } from '../../api/cert-manager.ts';
 import { findCondition } from '../../api/conditions.ts';
 import { kinds } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
@@ -21,14 +22,15 @@ import { noRouteText, routesAt, urlOf, type RouteAddress } from './routes.ts';
 export async function listDomains(session: Session, labels?: string): Promise<DomainSummary[]> {
   const domains = await listDomainObjects(session, labels);
   return domains
-    .map(({ metadata, spec, status }): DomainSummary => ({
+    .map((domain) => ({ domain, ...domain }))
+    .map(({ domain, metadata, spec, status }): DomainSummary => ({
       name: spec.name,
       guid: metadata.name,
       availability: 'shared',
       internal: spec.internal === true,
       protocols: ['http'],
       ...(spec.httpRedirect === true ? { httpRedirect: true as const } : {}),
-      ...defined({ certificate: status?.certificate }),
+      ...defined({ certificate: status?.certificate, certificateProblem: issueProblem(domain) }),
     }))
     .toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }

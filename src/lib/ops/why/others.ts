@@ -2,6 +2,7 @@
 
 import { adviceOn } from '../../api/advice.ts';
 import { causeOfTask, type CauseCode } from '../../api/causes.ts';
+import { issuedName, issueProblem } from '../../api/cert-manager.ts';
 import { findCondition } from '../../api/conditions.ts';
 import { conditionTypes, kinds, labels, reasons } from '../../api/group.ts';
 import type { Condition, KubeObject, Stored } from '../../api/object.ts';
@@ -57,6 +58,15 @@ async function whyNoRoute(session: SpaceSession, place: RoutePlace): Promise<Why
   return { kind: 'route', name: urlOf(address), state: 'failed', cause: 'route-taken', message, events: [], next };
 }
 
+/** A route that works, with kf's own certificate in place of one of cert-manager. */
+async function whyCertificate(session: SpaceSession, place: RoutePlace, problem: string): Promise<WhyDetails> {
+  const name = urlOf({ ...place, domain: place.domain.spec.name });
+  const message = `The gateway has loaded the route, with a certificate of kf. ${problem}`;
+  const { namespace } = (await session.info()).gateway;
+  const next = [`${session.bin} domains`, `kubectl -n ${namespace} describe certificate ${issuedName(place.domain)}`];
+  return { kind: 'route', name, state: 'waiting', message, events: [], next };
+}
+
 /** Why a route does not work. @param text `host.example.com/path` @throws KfError `not-found` */
 export async function whyRoute(session: SpaceSession, text: string): Promise<WhyDetails> {
   const { place, address, routes } = await routesOfText(session, text.replace(/^https?:\/\//, '').replace(/\/$/, ''));
@@ -66,6 +76,8 @@ export async function whyRoute(session: SpaceSession, text: string): Promise<Why
   const failed = refusal(route, conditionTypes.claimed, conditionTypes.programmed, conditionTypes.ready);
   if (failed === undefined) {
     const isLoaded = findCondition(route, conditionTypes.programmed)?.status === 'True';
+    const problem = issueProblem(place.domain);
+    if (isLoaded && problem !== undefined) return whyCertificate(session, place, problem);
     const message = isLoaded ? 'The gateway has loaded the route.' : 'The gateway has not loaded the route yet.';
     return { ...about, state: isLoaded ? 'well' : 'waiting', message, events: [], next: [] };
   }

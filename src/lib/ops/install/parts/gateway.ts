@@ -5,6 +5,8 @@ import { defined } from '../../../defined.ts';
 import { buildCheckRoute } from '../../../../templates/setup/check-route.ts';
 import { buildGateway, traefikName } from '../../../../templates/setup/gateway.ts';
 import { gatewayNamespace } from '../../../../templates/setup/namespaces.ts';
+import { buildIssuerRights } from '../../../../templates/setup/issuer.ts';
+import { removeFormerIssued } from '../issuer.ts';
 import { otherGateways } from '../alternatives.ts';
 import type { Part } from '../part.ts';
 import { proveHttps, proveReach } from '../proofs.ts';
@@ -20,7 +22,7 @@ export const part: Part = {
   // Policies prevent that others take hosts with routes of their own.
   requires: ['network', 'policies', 'roles'],
   step: 'gateway',
-  objects: ({ plan }) => [...buildGateway(plan), buildCheckRoute(plan)],
+  objects: ({ plan }) => [...buildGateway(plan), ...buildIssuerRights(plan), buildCheckRoute(plan)],
   // DNS or load balancers may point to the other gateways.
   alternatives: ({ plan }) => otherGateways(plan).flatMap((other) => buildGateway(other)),
   before: async ({ cluster, plan }) => {
@@ -31,15 +33,15 @@ export const part: Part = {
     if (plan.gateway.existing !== undefined || plan.gateway.className !== undefined) return;
     await waitForDeployment(run, { namespace: gatewayNamespace(plan), name: traefikName, timeoutMs: startMs });
   },
-  prove:
-    ({ cluster, plan, report, signal }) =>
-    async () => {
-      report({ type: 'install-step', step: 'gateway-proof' });
-      const reach = await proveReach(plan, reachMs, signal);
-      // A gateway that cannot be reached from here at all was reported.
-      const https = reach.reachable ? await proveHttps(cluster, plan, reachMs, signal) : undefined;
-      return { reach: { ...reach, ...defined({ https }) } };
-    },
+  prove: (run) => async () => {
+    const { cluster, plan, report, signal } = run;
+    await removeFormerIssued(run);
+    report({ type: 'install-step', step: 'gateway-proof' });
+    const reach = await proveReach(plan, reachMs, signal);
+    // A gateway that cannot be reached from here at all was reported.
+    const https = reach.reachable ? await proveHttps(cluster, plan, reachMs, signal) : undefined;
+    return { reach: { ...reach, ...defined({ https }) } };
+  },
   remove: async (removal) => {
     removal.report({ type: 'install-step', step: 'remove-programs' });
     await removeLabelled(removal, 'HTTPRoute', 'Gateway', 'GatewayClass', 'ReferenceGrant');
