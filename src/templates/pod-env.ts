@@ -45,6 +45,21 @@ function literal(text: string): string {
   return text.replaceAll('$', '$$$$');
 }
 
+/** A name that a variable of an app can have. */
+const variableName = /^[A-Za-z_.-][\w.-]*$/;
+
+/**
+ * A command as the kubelet has to get it, so that the shell gets what the user wrote: the kubelet turns `$$` into `$` and replaces `$(NAME)` by the
+ * variable. A text without these stays as it is, and so does `$(a program)`, within which the kubelet changes nothing
+ * (https://kubernetes.io/docs/tasks/inject-data-application/define-environment-variable-container/).
+ */
+export function literalCommand(text: string): string {
+  return text.replace(/\$\$|\$\(([^)]*)\)/g, (found: string, name?: string) => {
+    if (name === undefined) return found + found;
+    return variableName.test(name) ? `$${found}` : found;
+  });
+}
+
 /** VCAP_APPLICATION with the fields that only the running instance knows; the kubelet expands them from variables defined before. */
 function vcapApplicationValue(application: VcapApplication, port: number | undefined): string {
   const text = JSON.stringify({ ...application, host: '0.0.0.0', ...defined({ port }) });

@@ -6,6 +6,7 @@ import { apiVersionOf, type Stored } from '../lib/api/object.ts';
 import type { CFApp, CFTask, Droplet, EnvVar, TaskWorkload } from '../lib/api/types.generated.ts';
 import { defined } from '../lib/defined.ts';
 import { ownerReference } from './metadata.ts';
+import { literalCommand } from './pod-env.ts';
 import { unprivilegedContainer } from './pod-security.ts';
 
 export interface TaskInput {
@@ -55,7 +56,7 @@ export function buildTaskWorkload({ app, task, command, droplet, memoryMB, diskM
       ownerReferences: [ownerReference(kinds.task, task)],
     },
     spec: {
-      command: [...launcher, command],
+      command: [...launcher, literalCommand(command)],
       image: droplet.registry.image,
       imagePullSecrets: droplet.registry.imagePullSecrets ?? [],
       env,

@@ -8,6 +8,7 @@ import { appWorkloadName } from '../lib/api/names.ts';
 import { apiVersionOf, type Stored } from '../lib/api/object.ts';
 import type { AppWorkload, CFApp, CFProcess, Droplet, EnvVar, Probe } from '../lib/api/types.generated.ts';
 import { ownerReference } from './metadata.ts';
+import { literalCommand } from './pod-env.ts';
 import { defined } from '../lib/defined.ts';
 
 /** Inputs whose change makes a new generation. */
@@ -68,8 +69,10 @@ export function generationHash(process: string, live: LiveInputs, frozen: Frozen
   return digest([process, liveHash(live), sorted(frozen.env), bindings, sorted(frozen.vcapApplication), frozen.drainSeconds]);
 }
 
-const started = (app: Stored<CFApp>, text: string): string[] =>
-  app.spec.lifecycle.type === 'docker' ? ['/bin/sh', '-c', text] : ['/cnb/lifecycle/launcher', text];
+const started = (app: Stored<CFApp>, text: string): string[] => [
+  ...(app.spec.lifecycle.type === 'docker' ? ['/bin/sh', '-c'] : ['/cnb/lifecycle/launcher']),
+  literalCommand(text),
+];
 
 function command(app: Stored<CFApp>, process: Stored<CFProcess>): string[] {
   const text = effectiveCommand(process);

@@ -191,10 +191,12 @@ describe('a task of run-task', () => {
   const podsOf = (task: string): Promise<Pods> => get<Pods>('pods', '-l', `${label('task-guid')}=${task}`);
 
   test('runs with the variables of the app, and --wait ends as it ended', async () => {
-    const command = 'echo "made $COLOUR with $MEMORY_LIMIT"';
+    const command = 'echo "made $COLOUR with $MEMORY_LIMIT by $$, not \\$(COLOUR)"';
     const made = await runTask('-c', command, '--name', 'make', '-m', '40M', '-k', '64M', '--wait');
     expect([made.code, made.stdout]).toEqual([0, expect.stringContaining('Task has completed successfully.\nOK\n')]);
-    expect((await kf.ok('logs', app, '--recent')).stdout).toMatch(/ \[APP\/TASK\/make\/0\] OUT made teal with 40m$/m);
+    expect((await kf.ok('logs', app, '--recent')).stdout).toMatch(
+      / \[APP\/TASK\/make\/0\] OUT made teal with 40m by \d+, not \$\(COLOUR\)$/m,
+    );
     const failed = await runTask('-c', 'exit 3', '--name', 'break', '--wait');
     expect([failed.code, failed.stderr]).toEqual([1, expect.stringContaining('Failed with exit code: 3')]);
     const rows = (await kf.ok('tasks', app)).stdout.split('\n').slice(3, 5);

@@ -88,7 +88,7 @@ describe('flags for processes', () => {
   test('-i, -k, -m, -c, -t and -u http apply to every pod', async () => {
     const pushed = await push(
       ...(['flags', '-i', '2', '-k', '128M', '-t', '45', '-u', 'http', '--endpoint', '/health'] as const),
-      ...['-c', 'MARK="of the command" exec node server.cjs'],
+      ...['-c', 'MARK="of the shell $$, not of \\$(PORT)" exec node server.cjs'],
     );
     const containers = await containersOf(pushed);
     expect(containers).toHaveLength(2);
@@ -97,7 +97,7 @@ describe('flags for processes', () => {
       expect(container.startupProbe).toMatchObject({ httpGet: { path: '/health' }, failureThreshold: 45 });
       expect(container.readinessProbe?.httpGet?.path).toBe('/health');
     }
-    expect(JSON.parse((await get('flags.apps.localhost', '/env')).body)).toMatchObject({ MARK: 'of the command' });
+    expect(JSON.parse((await get('flags.apps.localhost', '/env')).body)).toMatchObject({ MARK: 'of the shell 1, not of $(PORT)' });
   });
 
   test('-u process removes the probes and leaves other settings, and the same push again changes nothing', async () => {

@@ -119,6 +119,13 @@ describe('generations', () => {
     expect(changed(patch)).not.toBe(liveHash(live));
   });
 
+  test('the command of a process and of a sidecar reaches the shell as it is written', () => {
+    const text = 'echo $$ $(PORT)';
+    const spec = { ...web.spec, command: text, sidecars: [{ name: 'side', command: text }] };
+    const { command, sidecars } = liveInputs(app, { ...web, spec }, droplet, [8080]);
+    expect([command.at(-1), sidecars?.[0]?.command.at(-1)]).toEqual(['echo $$$$ $$(PORT)', 'echo $$$$ $$(PORT)']);
+  });
+
   test('the number of instances is not part of a generation', () => {
     expect(changed({ desiredInstances: 9 })).toBe(liveHash(live));
   });
