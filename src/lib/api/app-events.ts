@@ -3,6 +3,7 @@
 
 import { desiredInstances } from './app.ts';
 import { findCondition } from './conditions.ts';
+import { deploymentEvent, rolloutSeen } from './deployment-events.ts';
 import type { Seen } from './event-log.ts';
 import { annotations, conditionTypes, labels } from './group.ts';
 import { endingOf, type Ending } from './instance-ends.ts';
@@ -64,6 +65,7 @@ export function seenOf(objects: AppObjects, begun: string): Seen {
     name: app.spec.displayName,
     state: app.spec.desiredState,
     deployId: app.metadata.annotations?.[annotations.deployId] ?? '',
+    rollout: rolloutSeen(app),
     droplet: app.spec.currentDropletRef?.name ?? '',
     outcome: outcomeOf(app),
     revision: app.status?.revision?.version ?? 0,
@@ -124,10 +126,9 @@ class Comparison {
       found.push(this.#event('audit.app.droplet.mapped', by, `guid: ${after.droplet}`));
     if (after.state !== before.state)
       found.push(this.#event(after.state === 'STARTED' ? 'audit.app.start' : 'audit.app.stop', by, `state: ${after.state}`));
-    else if (after.state === 'STARTED' && after.deployId !== before.deployId) {
-      const [, version] = /^(\d+)\/(.*)$/.exec(app.metadata.annotations?.[annotations.rolledBack] ?? '') ?? [];
-      const isRollback = app.metadata.annotations?.[annotations.rolledBack] === `${version ?? ''}/${after.deployId}`;
-      found.push(this.#event('audit.app.restart', by, isRollback ? `rolled back to revision: ${version ?? ''}` : ''));
+    else {
+      const { type, description } = deploymentEvent(app, before, after) ?? {};
+      if (type !== undefined) found.push(this.#event(type, by, description ?? ''));
     }
     if (after.revision > before.revision) found.push(this.#event('audit.app.revision.create', by, `version: ${after.revision}`));
     return found;
@@ -227,7 +228,15 @@ const ageMs = ({ metadata }: KubeObject, now: number): number => now - Date.pars
 
 /** Nothing of a new app was seen. Of an older one, nothing is reported that does not tell its own time. */
 function firstSeen(objects: AppObjects, now: number): Seen {
-  const nothing = { name: objects.app.spec.displayName, state: 'STOPPED', deployId: '', droplet: '', outcome: '', revision: 0 };
+  const nothing = {
+    name: objects.app.spec.displayName,
+    state: 'STOPPED',
+    deployId: '',
+    rollout: '',
+    droplet: '',
+    outcome: '',
+    revision: 0,
+  };
   const none: Seen = {
     ...nothing,
     ...{ begun: '', processes: {}, packages: [], builds: [], droplets: [], bindings: {}, routes: {}, tasks: [], ended: {} },

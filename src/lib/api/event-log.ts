@@ -16,6 +16,8 @@ export interface Seen {
   name: string;
   state: string;
   deployId: string;
+  /** What is asked of the present deployment; missing in records of before. */
+  rollout?: string;
   droplet: string;
   /** The last outcome of a change: its id and phase. */
   outcome: string;

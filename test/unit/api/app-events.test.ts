@@ -5,7 +5,7 @@ import { compareApp, seenOf, type AppObjects } from '../../../src/lib/api/app-ev
 import { entriesFor, eventsName, mostEvents, readEvents, readSeen, type Seen } from '../../../src/lib/api/event-log.ts';
 import { annotations, labels } from '../../../src/lib/api/group.ts';
 import type { AppEvent } from '../../../src/lib/api/results.ts';
-import type { CFApp, CFBuild, CFProcess, CFRoute, CFServiceBinding, CFTask } from '../../../src/lib/api/types.generated.ts';
+import type { AppRollout, CFApp, CFBuild, CFProcess, CFRoute, CFServiceBinding, CFTask } from '../../../src/lib/api/types.generated.ts';
 import type { Pod } from '../../../src/lib/api/pod-kind.ts';
 import { asStored } from '../../support/stored.ts';
 
@@ -34,6 +34,12 @@ const objects = (more: Partial<AppObjects> = {}): AppObjects => ({
   ...{ app: app(), processes: [], packages: [], builds: [], bindings: [], routes: [], tasks: [], pods: [] },
   ...more,
 });
+
+const canary: Partial<AppRollout> = { strategy: 'canary', instanceSteps: [10, 50] };
+
+/** With a change of its own, and what is asked of it. */
+const deploying = (rollout: Partial<AppRollout> = {}): AppObjects =>
+  objects({ app: app({ rollout: { id: 'd2', ...rollout } }, { [annotations.deployId]: 'd2' }) });
 
 /** What happened between two looks. */
 const between = (before: AppObjects, after: AppObjects): AppEvent[] => compareApp(seenOf(before, created), after, now).events;
@@ -71,6 +77,12 @@ describe('what happened to an app', () => {
       objects({ app: app({}, { [annotations.deployId]: 'd2', [annotations.rolledBack]: '4/d2' }) }),
       ['audit.app.restart alice rolled back to revision: 4'],
     ],
+    [objects(), deploying({ strategy: 'rolling' }), ['audit.app.deployment.create alice strategy: rolling']],
+    [objects(), deploying({ strategy: 'recreate' }), ['audit.app.restart alice strategy: recreate']],
+    [deploying(canary), deploying({ ...canary, step: 2 }), ['audit.app.deployment.continue alice step: 2 of 2']],
+    [deploying({ ...canary, step: 2 }), deploying({ ...canary, step: 3 }), ['audit.app.deployment.continue alice ']],
+    [deploying(canary), deploying({ ...canary, canceled: true }), ['audit.app.deployment.cancel alice ']],
+    [deploying(), deploying({ canceled: true }), ['audit.app.deployment.cancel alice ']],
     [objects(), objects({ app: app({ currentDropletRef: { name: 'b' } }) }), ['audit.app.droplet.mapped alice guid: b']],
     [objects(), objects({ app: app({ displayName: 'till' }) }), ['audit.app.update alice name: till']],
     [
@@ -80,6 +92,12 @@ describe('what happened to an app', () => {
     ],
   ])('%#: is told with who changed it', (before, after, expected) => {
     expect(lines(between(before, after))).toEqual(expected);
+  });
+
+  it('has no event for a deployment that was canceled before its state was recorded', () => {
+    const before = { ...seenOf(deploying({ canceled: true }), created) };
+    delete before.rollout;
+    expect(compareApp(before, deploying({ canceled: true }), now).events).toEqual([]);
   });
 
   it('names who scaled a process where the cluster knows it', () => {
