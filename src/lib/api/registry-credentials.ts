@@ -52,6 +52,12 @@ export function userIn(text: string, host: string): string | undefined {
   return typeof username === 'string' ? username : undefined;
 }
 
+/** User and password for a registry. */
+export function credentialIn(text: string, host: string): { username: string; password: string } | undefined {
+  const { username, password } = (authsIn(text)[host] ?? {}) as { username?: unknown; password?: unknown };
+  return typeof username === 'string' && typeof password === 'string' ? { username, password } : undefined;
+}
+
 interface DockerConfig {
   auths: Record<string, unknown>;
 }

@@ -42,7 +42,7 @@ export const surface: Readonly<Record<string, CallFacts>> = {
   "tasks": ["",1],
   "terminate-task": ["",2],
   "packages": ["",1],
-  "create-package": ["o,docker-image= p,path=",1],
+  "create-package": ["o,docker-image= docker-username= p,path=",1],
   "revision": ["version=",1],
   "revisions": ["",1],
   "rollback": ["f,force no-wait instance-steps= max-in-flight= strategy= version=",1],

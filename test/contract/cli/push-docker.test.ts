@@ -4,6 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { secretType } from '../../../src/lib/api/core.ts';
+import { kinds } from '../../../src/lib/api/group.ts';
 import { bundleForTests } from '../../support/cli.ts';
 import { nameOf, ns, PushScene } from '../../support/push-scene.ts';
 
@@ -132,4 +133,35 @@ it('without the right to write Secrets, it says whose right lacks, and no packag
   scene.cluster.server.on('POST .*/secrets', (call) => call.fail(403, 'Forbidden', message));
   const run = await scene.cli.run(['push', 'shop', '-o', image, ...user], { env });
   expect([run.code, run.stderr, scene.packages()]).toEqual([1, expect.stringContaining('alice'), []]);
+});
+
+describe('the user of a registry', () => {
+  const authsOf = (app: string): unknown => {
+    const data = scene.cluster.memory.peek(secretType, ns, `${guidOf(app)}-image-pull`)?.data?.['.dockerconfigjson'];
+    return (JSON.parse(Buffer.from(data ?? '', 'base64').toString()) as { auths: unknown }).auths;
+  };
+  const guidOf = (app: string): string =>
+    scene.cluster.memory.all(kinds.app).find(({ spec }) => spec.displayName === app)?.metadata.name ?? '';
+
+  it('is given by create-package --docker-username, only with an image', async () => {
+    await scene.ok('create-app', 'img', '--app-type', 'docker');
+    const made = await scene.cli.run(['create-package', 'img', '-o', image, ...user], { env });
+    expect([made.code, made.stderr]).toEqual([0, '']);
+    expect(authsOf('img')).toEqual({ 'registry.example.com': credential('bob', 's3cret') });
+    const imagePullSecrets = [{ name: `${guidOf('img')}-image-pull` }];
+    expect(scene.packages()[0]?.spec.source?.registry).toEqual({ image, imagePullSecrets });
+    const alone = await scene.cli.run(['create-package', 'img', ...user], { env });
+    expect(alone).toMatchObject({ code: 1, stderr: expect.stringContaining('must be used together') as string });
+    expect((await scene.cli.run(['create-package', 'img', '-o', image, ...user])).stderr).toContain('CF_DOCKER_PASSWORD');
+  });
+
+  it('is copied by copy-source, with the password', async () => {
+    await scene.ok('create-app', 'img', '--app-type', 'docker');
+    await scene.cli.run(['create-package', 'img', '-o', image, ...user], { env });
+    await scene.ok('create-app', 'copy', '--app-type', 'docker');
+    await scene.ok('copy-source', 'img', 'copy', '--no-restart');
+    expect(authsOf('copy')).toEqual({ 'registry.example.com': credential('bob', 's3cret') });
+    const copied = scene.packages().find(({ spec }) => spec.appRef.name === guidOf('copy'));
+    expect(copied?.spec.source?.registry).toEqual({ image, imagePullSecrets: [{ name: `${guidOf('copy')}-image-pull` }] });
+  });
 });

@@ -24,6 +24,7 @@ import type { SpaceSession } from '../../session/session.ts';
 import { kfVersion } from '../../version.ts';
 import { buildPackage } from '../../../templates/build.ts';
 import { awaitBuild, ofImage, ownPackages, packageSummary } from './packages.ts';
+import { readImageCredential } from '../builds/image-credentials.ts';
 import { authorIn, openCache } from '../builds/upload.ts';
 import { openSpaceRegistry, withNamedRegistry } from '../registry/access.ts';
 
@@ -124,6 +125,14 @@ async function copyFolder(source: Stored<CFPackage>, from: PlacedApp, to: Placed
   }
 }
 
+/** Copies the reference of the image, and the user and password that its registry asks for. */
+async function copyImage(source: Stored<CFPackage>, from: PlacedApp, to: PlacedApp): Promise<Stored<CFPackage>> {
+  const { image = '', imagePullSecrets = [] } = source.spec.source?.registry ?? {};
+  const [secret] = imagePullSecrets;
+  const found = secret === undefined ? undefined : await readImageCredential(from.session, secret.name, image);
+  return ofImage(to.session, to.app, image, found);
+}
+
 /**
  * Copies the package; the next start of the other app builds it.
  * @throws KfError `not-found` without a package, `conflict` for apps of different kinds, those of an upload
@@ -131,10 +140,7 @@ async function copyFolder(source: Stored<CFPackage>, from: PlacedApp, to: Placed
 export async function copyPackage(from: PlacedApp, to: PlacedApp): Promise<PackageSummary> {
   const source = await sourceOf(from);
   assertSameKind(from, to);
-  const created =
-    source.spec.type === 'docker'
-      ? await ofImage(to.session, to.app, source.spec.source?.registry.image ?? '')
-      : await copyFolder(source, from, to);
+  const created = source.spec.type === 'docker' ? await copyImage(source, from, to) : await copyFolder(source, from, to);
   await awaitBuild(to.session, to.app, created);
   return packageSummary(created);
 }

@@ -14,6 +14,7 @@ import { listSource } from '../../source/source.ts';
 import { kfVersion } from '../../version.ts';
 import { buildPackage } from '../../../templates/build.ts';
 import { changeApp } from './changes.ts';
+import { keepImageCredential, type ImageCredential } from '../builds/image-credentials.ts';
 import { authorIn, openCache, uploadSource } from '../builds/upload.ts';
 
 /** A package as commands show it. */
@@ -63,8 +64,11 @@ function otherKind({ bin }: SpaceSession, { spec: { displayName, lifecycle } }: 
   return new KfError('usage', message, { hints: [`${bin} create-package ${displayName} ${args}`] });
 }
 
+/** A user of the image's registry. */
+export type ImageLogin = Omit<ImageCredential, 'image'>;
+
 /** What a new package holds. */
-export type PackageContent = { path: string } | { image: string };
+export type PackageContent = { path: string } | { image: string; credential?: ImageLogin };
 
 /**
  * Creates a package, which the next start builds. Nothing is built or started now.
@@ -72,15 +76,26 @@ export type PackageContent = { path: string } | { image: string };
  */
 export async function createPackage(session: SpaceSession, app: Stored<CFApp>, content: PackageContent): Promise<PackageSummary> {
   if ('image' in content !== (app.spec.lifecycle.type === 'docker')) throw otherKind(session, app);
-  const created = 'image' in content ? await ofImage(session, app, content.image) : await ofFolder(session, app, content.path);
+  const created =
+    'image' in content ? await ofImage(session, app, content.image, content.credential) : await ofFolder(session, app, content.path);
   await awaitBuild(session, app, created);
   return packageSummary(created);
 }
 
-/** @param image as the user typed it */
-export async function ofImage(session: SpaceSession, app: Stored<CFApp>, image: string): Promise<Stored<CFPackage>> {
+/**
+ * @param image as the user typed it
+ * @param credential kept in the app's Secret, which the package names
+ */
+export async function ofImage(
+  session: SpaceSession,
+  app: Stored<CFApp>,
+  image: string,
+  credential?: ImageLogin,
+): Promise<Stored<CFPackage>> {
   parseReference(image);
-  const wanted = buildPackage({ guid: randomUUID(), app, type: 'docker', image }, await authorIn(session));
+  const author = await authorIn(session);
+  const pullSecrets = credential === undefined ? [] : [await keepImageCredential(session, app, { image, ...credential }, author)];
+  const wanted = buildPackage({ guid: randomUUID(), app, type: 'docker', image, pullSecrets }, author);
   return session.cluster.create(kinds.package, wanted, { signal: session.signal });
 }
 

@@ -3,7 +3,7 @@
 import { annotations } from '../../api/group.ts';
 import { secretType } from '../../api/core.ts';
 import type { Stored } from '../../api/object.ts';
-import { userIn, withRegistry } from '../../api/registry-credentials.ts';
+import { credentialIn, userIn, withRegistry } from '../../api/registry-credentials.ts';
 import type { CFApp } from '../../api/types.generated.ts';
 import { configKeyOf } from '../../oci/credentials.ts';
 import { parseReference } from '../../oci/reference.ts';
@@ -48,4 +48,15 @@ export async function keepImageCredential(
 export async function imageUser({ cluster, space, signal }: SpaceSession, secretName: string, image: string): Promise<string | undefined> {
   const secret = await cluster.get(secretType, space.guid, secretName, signal);
   return userIn(textOf(secret?.data), keyOf(image));
+}
+
+/** The credential that a Secret of the space has for the registry of an image. @throws KubeError `forbidden` without the right to read it */
+export async function readImageCredential(
+  { cluster, space, signal }: SpaceSession,
+  secretName: string,
+  image: string,
+): Promise<ImageCredential | undefined> {
+  const secret = await cluster.get(secretType, space.guid, secretName, signal);
+  const credential = credentialIn(textOf(secret?.data), keyOf(image));
+  return credential === undefined ? undefined : { image, ...credential };
 }
