@@ -143,8 +143,18 @@ export const cfCommands: Readonly<Record<string, readonly CfCommand[]>> = {
     ['delete-buildpack', '', 'delete buildpack', 'another builder: images.builder in setup.yaml, then kf setup'],
   ],
   'USER ADMIN': [
-    ['create-user', '', 'create user', 'users are those of the cluster: kubectl create rolebinding -n GUID gives one a role'],
-    ['delete-user', '', 'delete user', 'users are those of the cluster: kubectl delete rolebinding -n GUID takes a role away'],
+    [
+      'create-user',
+      '',
+      'create user',
+      'users are those of the cluster and need no creation: kf set-space-role USER ORG SPACE SpaceDeveloper gives one a role',
+    ],
+    [
+      'delete-user',
+      '',
+      'delete user',
+      'users are those of the cluster: kf unset-space-role USER ORG SPACE ROLE and kf unset-org-role take the roles away',
+    ],
     ['org-users', '', '', ''],
     ['set-org-role', '', '', ''],
     ['unset-org-role', '', '', ''],

@@ -211,3 +211,13 @@ describe('org-users and space-users', () => {
     expect([run.code, run.stderr]).toEqual([1, expect.stringContaining(message)]);
   });
 });
+
+it.each([
+  ['create-user', 'set-space-role USER ORG SPACE SpaceDeveloper'],
+  ['delete-user', 'unset-space-role USER ORG SPACE ROLE'],
+])('%s names the command for roles, because users are those of the cluster', async (command, instead) => {
+  const run = await cli.run([command, 'bob', 'secret']);
+  expect([run.code, run.stdout]).toEqual([1, 'FAILED\n']);
+  expect(run.stderr).toContain('users are those of the cluster');
+  expect(run.stderr).toContain(`kf ${instead}`);
+});
