@@ -46,7 +46,7 @@ const everyday: [args: string[], has: unknown][] = [
   [['env', app], { vcapServices: { 'user-provided': [{ name: db, credentials: { uri: 'postgres://db.example.com/moved' } }] } }],
   [['unbind-service', app, db], { app, service: db, unbound: true }],
   [['delete-service', db, '-f'], { name: db, deleted: true }],
-  [['domains'], [{ name: 'apps.localhost' }]],
+  [['domains'], [{ name: 'apps.internal' }, { name: 'apps.localhost' }]],
   [['map-route', app, ...url], { app, url: 'json-too.apps.localhost', mapped: true }],
   [
     ['routes'],

@@ -195,8 +195,8 @@ describe('a manager of an org', () => {
     await developer.kf.ok('create-user-provided-service', 'db', ...db);
     await refused("The space quota 'small' allows 1 service instance; used: 1, asked: 1.", 'create-user-provided-service', 'db-2', ...db);
     const domains = await developer.kf.ok('domains', '--json');
-    const { result } = JSON.parse(domains.stdout) as { result: { name: string }[] };
-    const route = ['create-route', result[0]?.name ?? '', '-n', `host-${id}`];
+    const { result } = JSON.parse(domains.stdout) as { result: { name: string; internal: boolean }[] };
+    const route = ['create-route', result.find(({ internal }) => !internal)?.name ?? '', '-n', `host-${id}`];
     await refused("The space quota 'small' allows 0 routes; used: 0, asked: 1.", ...route);
     const push = ['push', 'large', '--docker-image', 'registry.invalid/app', '--no-route', '-m', '256M'];
     await refused("an instance of 'web' takes 256M of memory, and the space quota 'small' allows at most 128M", ...push);
