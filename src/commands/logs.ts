@@ -62,7 +62,11 @@ export default class Logs extends KfCommand<void> {
       for (const note of notes) this.warn(note);
       return;
     }
-    for await (const entry of followAppLogs(session, app, choice)) this.#show(entry);
+    for await (const entry of followAppLogs(session, app, choice)) {
+      this.#show(entry);
+      // A slow terminal slows the log down: nothing collects in memory.
+      await this.terminal.drained(this.signal);
+    }
   }
 
   /** `--json`: one document per line, as soon as the line arrives. */

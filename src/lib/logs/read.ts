@@ -4,8 +4,10 @@ import { defined } from '../defined.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import { isForbidden, isUnreachable, KubeError } from '../kube/errors.ts';
 import { linesFrom } from '../kube/lines.ts';
+import type { LogGap } from './entry.ts';
 import { parseStamped } from './position.ts';
 import type { LogPosition, StampedLine } from './position.ts';
+import { rotated, type Rotations } from './rotation.ts';
 
 /** An app that moves its cursor back instead of ending its lines would fill the memory. */
 const longestLine = 256 * 1024;
@@ -25,8 +27,10 @@ export interface ReadRequest {
   acceptHole: boolean;
   /** Waits when the reader is slower than the log. */
   onLine(line: StampedLine): Promise<void> | void;
-  /** Lines may be missing between the two times. */
-  onHole(from: string, to: string): Promise<void> | void;
+  /** Lines may be missing before the next line, or at an earlier place that became known now. */
+  onHole(gap: LogGap): Promise<void> | void;
+  /** Finds new files in a log that is followed. */
+  rotations?: Rotations | undefined;
 }
 
 /**
@@ -95,6 +99,8 @@ async function takeLine(raw: string, request: ReadRequest, position: LogPosition
     if (raw.trim() !== '') Object.assign(outcome, { how: 'refused', message: raw.trim() });
     return;
   }
+  const { rotations } = request;
+  if (position.caughtUp && rotations?.isRepeated(line.time) === true) return;
   const before = position.last;
   const verdict = position.take(line.time, request.acceptHole);
   if (verdict === 'seen') return;
@@ -103,6 +109,25 @@ async function takeLine(raw: string, request: ReadRequest, position: LogPosition
     return;
   }
   outcome.lines++;
-  if (verdict === 'hole') await request.onHole(before ?? '', line.time);
+  const gap = rotations?.pass(line.time, verdict === 'hole');
+  if (verdict === 'hole') await request.onHole({ ...defined({ from: before }), to: line.time, reason: rotated });
+  else if (gap !== undefined) await request.onHole(gap);
   await request.onLine(line);
+}
+
+/** Enough for a timestamp. */
+const firstBytes = 64;
+
+/** The time of the first line of the file that the kubelet serves now; undefined when there is none, or no answer. */
+export async function firstTime(
+  request: Pick<ReadRequest, 'cluster' | 'ns' | 'pod' | 'container' | 'signal'>,
+): Promise<string | undefined> {
+  const { cluster, ns, pod, container, signal } = request;
+  try {
+    const stream = await cluster.logs(ns, pod, { container, timestamps: true, limitBytes: firstBytes, signal });
+    for await (const raw of linesFrom(stream as AsyncIterable<Buffer>, { keepRest: true })) return parseStamped(raw)?.time;
+  } catch {
+    // The next question is soon, and the followed connection tells of lasting errors.
+  }
+  return undefined;
 }

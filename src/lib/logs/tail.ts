@@ -7,10 +7,11 @@ import type { Cluster } from '../kube/cluster.ts';
 import { defined } from '../defined.ts';
 import { backoffMs, sleep } from '../wait.ts';
 import { gapEntry, noteEntry, timeOf } from './entry.ts';
-import type { LogEntry } from './entry.ts';
+import type { LogEntry, LogGap } from './entry.ts';
 import { LogPosition } from './position.ts';
-import { readLog } from './read.ts';
+import { firstTime, readLog } from './read.ts';
 import type { ReadOutcome } from './read.ts';
+import { Rotations, Traffic } from './rotation.ts';
 import { containerLifeOf, isFinished, lostRuns, statusOf } from './targets.ts';
 import type { ContainerLife, LogTarget, PodBoard } from './targets.ts';
 
@@ -31,6 +32,7 @@ export interface TailOptions {
 
 interface Life extends ContainerLife {
   position: LogPosition;
+  rotations: Rotations;
   /** The position before the last ended connection. */
   before: LogPosition;
   /** Read to its end after the container had ended. */
@@ -48,6 +50,7 @@ interface ReadHow {
   /** Read only to find the position. */
   silent?: boolean;
   stop?: AbortSignal;
+  rotations?: Rotations;
 }
 
 /** A pod without restarts has only one life (run) of the container, so one normal end is enough. */
@@ -64,6 +67,7 @@ class Tail {
   /** The life whose last known line was not served at the last try. */
   #suspected: string | undefined;
   readonly #noted = new Set<string>();
+  readonly #traffic = new Traffic();
   /** Older lines are left out. */
   #since: string | undefined;
 
@@ -128,15 +132,29 @@ class Tail {
       await sleep(pauseMs * 5, ended.signal).catch(() => undefined);
       left.abort();
     };
-    const watching = watch();
-    const isSuspicious = this.#suspected === life.id;
-    const outcome = await this.#read(life.position, { previous: false, follow: !isOver, acceptHole: isSuspicious, stop: left.signal });
+    const watching = Promise.all([watch(), isOver ? undefined : this.#lookForRotations(life, ended.signal)]);
+    const acceptHole = this.#suspected === life.id;
+    const { position, rotations } = life;
+    const outcome = await this.#read(position, { previous: false, follow: !isOver, acceptHole, stop: left.signal, rotations });
     ended.abort();
     await watching;
     this.#suspected = outcome.how === 'hole' ? life.id : undefined;
     // Perhaps another life is already served and the pod's status is late: it arrives within about a second.
-    if (outcome.how === 'hole' && !isSuspicious) await board.news(this.#options.signal, pauseMs * 8);
+    if (outcome.how === 'hole' && !acceptHole) await board.news(this.#options.signal, pauseMs * 8);
     return outcome;
+  }
+
+  /** While a life is followed: asks for the first line of the newest file, when there was enough traffic for a new one. */
+  async #lookForRotations({ rotations }: Life, ended: AbortSignal): Promise<void> {
+    const { cluster, ns, pauseMs = 200 } = this.#options;
+    const { pod, container } = this.#target;
+    while (!ended.aborted) {
+      await sleep(pauseMs * 12, ended).catch(() => undefined);
+      if (ended.aborted || !this.#traffic.isDue(pauseMs * 150)) continue;
+      const start = await firstTime({ cluster, ns, pod, container, signal: ended });
+      const gap = start === undefined ? undefined : rotations.found(start);
+      if (gap !== undefined) await this.#gap(gap);
+    }
   }
 
   /** For a life that has ended: true when nothing more will come of it. */
@@ -164,7 +182,14 @@ class Tail {
       if (!previousIs(old.id)) await this.#missedLives(seen.restarts - old.restarts - 1, old.position.last);
     }
     this.#failures = 0;
-    this.#life = { ...seen, position, before: new LogPosition(), isComplete: false, endedQuietly: false };
+    this.#life = {
+      ...seen,
+      position,
+      rotations: new Rotations(),
+      before: new LogPosition(),
+      isComplete: false,
+      endedQuietly: false,
+    };
     if (old === undefined) await this.#skipOldLines(position);
   }
 
@@ -237,11 +262,13 @@ class Tail {
         ...(how.silent === true ? { tailLines: 1 } : { since }),
         acceptHole: how.acceptHole,
         signal: how.stop === undefined ? signal : AbortSignal.any([signal, how.stop]),
-        onLine: ({ time, text }) =>
-          how.silent === true || (since !== undefined && time < since)
-            ? undefined
-            : this.#options.emit({ time, source, stream: 'OUT', text }),
-        onHole: (from, to) => this.#hole(from, to, 'log rotated'),
+        onLine: ({ time, text }) => {
+          if (how.silent === true || (since !== undefined && time < since)) return;
+          this.#traffic.add(text.length + time.length);
+          return this.#traffic.hold(this.#options.emit({ time, source, stream: 'OUT', text }));
+        },
+        onHole: (gap) => this.#gap(gap),
+        rotations: how.rotations,
       },
       position,
     );
@@ -254,8 +281,12 @@ class Tail {
     return now?.metadata.uid !== this.#target.uid;
   }
 
-  async #hole(from: string | undefined, to: string | undefined, reason: string): Promise<void> {
-    await this.#options.emit(gapEntry(this.#target.source, { ...defined({ from, to }), reason }));
+  #hole(from: string | undefined, to: string | undefined, reason: string): Promise<void> {
+    return this.#gap({ ...defined({ from, to }), reason });
+  }
+
+  #gap(gap: LogGap): Promise<void> {
+    return this.#options.emit(gapEntry(this.#target.source, gap));
   }
 
   async #noteOnce(message: string | undefined): Promise<void> {

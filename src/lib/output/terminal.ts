@@ -11,6 +11,9 @@ interface Stream {
   write(text: string): unknown;
   isTTY?: boolean;
   columns?: number;
+  /** The reader is slower than the output, which collects in memory. */
+  writableNeedDrain?: boolean;
+  once?(event: 'drain' | 'close', then: () => void): unknown;
 }
 
 export interface TerminalOptions {
@@ -57,6 +60,21 @@ export class Terminal {
   get lively(): boolean {
     const { isTTY, columns = 0 } = this.#stderr();
     return isTTY === true && columns >= leastColumns && this.env['CI'] === undefined && this.env['TERM'] !== 'dumb';
+  }
+
+  /** Resolves when stdout can take more, which is at once if its reader is fast enough, and when the signal aborts. */
+  drained(signal: AbortSignal): Promise<void> | undefined {
+    const stream = this.#stdout;
+    if (stream.writableNeedDrain !== true || signal.aborted) return undefined;
+    return new Promise((resolve) => {
+      const done = (): void => {
+        signal.removeEventListener('abort', done);
+        resolve();
+      };
+      signal.addEventListener('abort', done);
+      stream.once?.('drain', done);
+      stream.once?.('close', done);
+    });
   }
 
   /** A line of cf's text; dropped with `--json`. */

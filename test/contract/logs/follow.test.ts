@@ -129,6 +129,25 @@ describe('following one container', () => {
     expect(log.entries.map(({ gap, text }) => gap?.reason ?? text)).toEqual(['line 1', 'log rotated', 'line 2']);
   });
 
+  test('a file that an open connection jumped over, or began again, is one gap and no repeated line', async () => {
+    const pod = kubelet.addPod('p');
+    await kubelet.start(pod);
+    const log = follow();
+    kubelet.say(pod, 'line 1');
+    await expect.poll(() => log.texts()).toEqual(['line 1']);
+    // The kubelet has not looked at the file for a while, and sends only the newest one, twice.
+    const { lines } = pod.container().life;
+    const line = (second: number) => ({ ms: 0, time: `2026-01-01T00:00:0${String(second)}.000000000Z`, text: `line ${String(second)}` });
+    lines.splice(0, lines.length, { ...line(3), text: 'where line 1 was' }, line(3), line(4), line(3), line(4), line(5));
+    pod.container().life.firstServed = 0;
+    pod.container().wake();
+    await expect.poll(() => log.texts()).toEqual(['line 1', 'line 3', 'line 4', 'line 5']);
+    await expect
+      .poll(() => log.gaps())
+      .toEqual([{ from: '2026-01-01T00:00:00.001000000Z', to: '2026-01-01T00:00:03.000000000Z', reason: 'log rotated' }]);
+    expect(log.stream.holes).toBe(1);
+  });
+
   test('kf waits for a container that has not started', async () => {
     const pod = kubelet.addPod('p');
     const log = follow();

@@ -232,6 +232,9 @@ export class ScriptedKubelet {
       gone = true;
       container.wake();
     });
+    const limit = call.query.get('limitBytes');
+    const first = life.lines[life.firstServed];
+    if (limit !== null) return call.text(first === undefined ? '' : `${first.time} ${first.text}`.slice(0, Number(limit)));
     call.response.writeHead(200, { 'Content-Type': 'text/plain' });
     call.response.flushHeaders();
     const endsEarly = this.faults.endEarly?.() === true;

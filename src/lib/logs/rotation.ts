@@ -1,0 +1,118 @@
+// Finds what a followed log lost when the kubelet began a new file.
+//
+// The kubelet follows one file. When it has read that file to its end, it continues with the file that is the newest by then: lines that were
+// written to the old file last, and whole files in between, are never sent, without a sign in the stream. A request without `follow` begins with
+// the first line of the newest file. So a reader asks for that line now and then; where its own lines go past such a first line, a new file
+// began, and lines may be missing there.
+
+import { defined } from '../defined.ts';
+import type { LogGap } from './entry.ts';
+
+/** The times of lines that are kept, one for each millisecond, to find the place of a file whose beginning becomes known later. */
+const mostMarks = 8_192;
+
+/** Lines whose times are kept, to know a line that is served again. */
+const mostKnown = 4_096;
+
+/** Why lines are missing. */
+export const rotated = 'log rotated';
+
+export class Rotations {
+  #marks: string[] = [];
+  /** Marks were dropped: older lines were there. */
+  #isCut = false;
+  #last: string | undefined;
+  #start: string | undefined;
+  /** Files that begin after the last line. */
+  #ahead: string | undefined;
+  #gap: LogGap | undefined;
+  /** The line before was one that is sent again. */
+  #isRepeating = false;
+  #known = new Set<string>();
+  #older = new Set<string>();
+
+  /** True for a line that this reader has had: the kubelet began a file again. */
+  isRepeated(time: string): boolean {
+    if (this.#last === undefined || time > this.#last) return false;
+    // Two lines in a row may have one time; after older ones it is the last line again.
+    if (time === this.#last) return this.#isRepeating;
+    // Lines of stdout and stderr change places only with near ones.
+    const isLongAgo = this.#isCut && time < (this.#marks[0] ?? '');
+    this.#isRepeating = isLongAgo || this.#known.has(time) || this.#older.has(time);
+    return this.#isRepeating;
+  }
+
+  /** Before each line. Returns the gap before it. */
+  pass(time: string, isAfterGap = false): LogGap | undefined {
+    const from = this.#last;
+    this.#isRepeating = false;
+    const crosses = this.#ahead !== undefined && time >= this.#ahead;
+    if (crosses) this.#ahead = undefined;
+    if (this.#last === undefined || time > this.#last) this.#last = time;
+    this.#remember(time);
+    if (from === undefined || !(crosses || isAfterGap)) return undefined;
+    this.#gap = { from, to: time, reason: rotated };
+    return isAfterGap ? undefined : this.#gap;
+  }
+
+  /** The time of the first line of the newest file. Returns the gap before it when lines after it were read already. */
+  found(start: string): LogGap | undefined {
+    if (start === this.#start) return undefined;
+    this.#start = start;
+    const { from, to } = this.#gap ?? {};
+    if (from !== undefined && to !== undefined && start > from && start <= to) return undefined;
+    if (this.#last === undefined || start > this.#last) {
+      if (this.#last !== undefined) this.#ahead ??= start;
+      return undefined;
+    }
+    const before = this.#marks.findLast((mark) => mark < start);
+    if (before === undefined && !this.#isCut) return undefined;
+    const after = this.#marks.find((mark) => mark >= start) ?? this.#last;
+    this.#gap = { ...defined({ from: before }), to: after, reason: rotated };
+    return this.#gap;
+  }
+
+  #remember(time: string): void {
+    const millisecond = 23;
+    const last = this.#marks.at(-1);
+    if (last === undefined || time.slice(0, millisecond) > last.slice(0, millisecond)) this.#marks.push(time);
+    if (this.#marks.length > mostMarks) {
+      this.#marks = this.#marks.slice(mostMarks / 2);
+      this.#isCut = true;
+    }
+    this.#known.add(time);
+    if (this.#known.size < mostKnown) return;
+    this.#older = this.#known;
+    this.#known = new Set();
+  }
+}
+
+/** Less than this is not a new file: the kubelet rotates by default at 10 MiB. */
+const manyBytes = 512 * 1024;
+
+/** Says when a question for the newest file is worth a request. */
+export class Traffic {
+  #bytes = 0;
+  #held = 0;
+  #asked = performance.now();
+
+  add(bytes: number): void {
+    this.#bytes += bytes;
+  }
+
+  /** A line waits for a slow terminal: files may pass unseen meanwhile. */
+  async hold(taken: Promise<void>): Promise<void> {
+    this.#held++;
+    await taken;
+    this.#held--;
+  }
+
+  /** True after many lines, while a line waits, and at the latest after `restMs` with any line. Then it counts anew. */
+  isDue(restMs: number): boolean {
+    const isRested = this.#bytes > 0 && performance.now() - this.#asked >= restMs;
+    if (this.#bytes < manyBytes && this.#held === 0 && !isRested) return false;
+    this.#bytes = 0;
+    this.#asked = performance.now();
+    return true;
+  }
+}
