@@ -12,7 +12,7 @@ const instances = (name: string, summary: string) => numberFlag({ name, least: 1
 const percent = (name: string, summary: string, most: number) => numberFlag({ name, least: 1, most, summary, helpValue: 'PERCENT' });
 
 export default class Autoscale extends KfCommand<Autoscaler[]> {
-  static override summary = 'show or set how an app is scaled by its use of CPU and memory';
+  static override summary = 'scale an app by its use of CPU and memory';
   static override changes = true;
   static override examples = [
     'kf autoscale example-app',
@@ -26,7 +26,7 @@ export default class Autoscale extends KfCommand<Autoscaler[]> {
     process: Flags.string({ summary: 'process type; default web, and all when shown', helpValue: 'PROCESS' }),
     min: instances('min', 'fewest instances'),
     max: instances('max', 'most instances'),
-    cpu: percent('cpu', 'average of all instances to keep, in percent of one core, as `kf app` shows it', 10_000),
+    cpu: percent('cpu', 'average of all instances to keep, in percent of one core, the unit of cpu in app', 10_000),
     memory: percent('memory', 'average of all instances to keep, in percent of the memory limit', 100),
     policy: Flags.string({ summary: "policy file of cf's app-autoscaler, as far as Kubernetes can follow it", helpValue: 'FILE' }),
     off: Flags.boolean({ summary: 'remove the autoscaler; the instances stay as they are' }),

@@ -8,7 +8,7 @@ export const summaries: Readonly<Record<string, string>> = {
   "apply-manifest": "apply the settings of a manifest, without code",
   "apps": "list all apps in the targeted space",
   "auth": "choose a user of the kubeconfig; no password is used",
-  "autoscale": "show or set how an app is scaled by its use of CPU and memory",
+  "autoscale": "scale an app by its use of CPU and memory",
   "bind-service": "give an app the credentials of a service",
   "buildpacks": "list the buildpacks of the builder",
   "ca-certificate": "print the certificate of the authority for https",
