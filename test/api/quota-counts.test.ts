@@ -32,6 +32,11 @@ const others = [
     kind: 'Job',
     spec: { suspend: true, template: { spec: { ...template.spec, restartPolicy: 'Never' } } },
   },
+  {
+    apiVersion: 'autoscaling/v2',
+    kind: 'HorizontalPodAutoscaler',
+    spec: { scaleTargetRef: { apiVersion: `${group}/v1alpha1`, kind: 'CFProcess', name: 'counted' }, maxReplicas: 2 },
+  },
   { apiVersion: `${rbac}/v1`, kind: 'RoleBinding', roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: 'view' } },
   { apiVersion: `${group}/v1alpha1`, kind: 'CFSpace', spec: { displayName: 'counted' } },
   { apiVersion: `${group}/v1alpha1`, kind: 'CFQuota', spec: { displayName: 'counted' } },
