@@ -188,7 +188,7 @@ describe('a manager of an org', () => {
       expect([run.code, run.stderr]).toEqual([1, expect.stringContaining(text)]);
     };
     await manager.kf.ok('create-space-quota', 'small', '-m', '1G', '-i', '128M', '-s', '1', '-r', '0', '-a', '2');
-    expect((await manager.kf.run(['create-org-quota', 'mine'])).stderr).toContain('may not create "cfquotas.korifi.cloudfoundry.org"');
+    expect((await manager.kf.run(['create-org-quota', 'mine'])).stderr).toContain('may not create quotas.');
     expect((await manager.kf.ok('set-space-quota', name, 'small')).stderr).not.toContain('not in force');
 
     const db = ['-p', '{"uri":"postgres://db"}'];
