@@ -105,6 +105,16 @@ describe('the scale of a process', () => {
     expect(worker.selected).toEqual(worker.own);
   });
 
+  test('can be 0, and then the process has no pods', async () => {
+    await kubectl(['scale', 'cfprocess', `${guid}-worker`, '--replicas=0']);
+    await until('the worker to end', async () => (await look(`${guid}-worker`, 'worker')).own.length === 0);
+    const { spec, status } = await scale(`${guid}-worker`);
+    // The API server leaves a zero out of the spec of a Scale.
+    expect([spec.replicas ?? 0, status.replicas]).toEqual([0, 0]);
+    // The version before the push still exists for some seconds.
+    await until('the instances of web alone', async () => (await look(web, 'web')).own.length === 3);
+  });
+
   test('is set by an autoscaler that follows the metrics, and a push leaves it as it is', async () => {
     const instances = async (): Promise<number | undefined> => (await get<CFProcess>('cfprocess', web)).spec.desiredInstances;
     await kubectl(['scale', 'cfprocess', web, '--replicas=1']);
@@ -118,16 +128,6 @@ describe('the scale of a process', () => {
     expect(await instances()).toBe(2);
     expect((await kf.ok('autoscale', app, '--off')).stdout).toContain('No autoscaler found.');
     expect((await kf.ok('events', app)).stdout).toMatch(/audit\.app\.process\.scale .*instances: 2/);
-  });
-
-  test('can be 0, and then the process has no pods', async () => {
-    await kubectl(['scale', 'cfprocess', `${guid}-worker`, '--replicas=0']);
-    await until('the worker to end', async () => (await look(`${guid}-worker`, 'worker')).own.length === 0);
-    const { spec, status } = await scale(`${guid}-worker`);
-    // The API server leaves a zero out of the spec of a Scale.
-    expect([spec.replicas ?? 0, status.replicas]).toEqual([0, 0]);
-    // The version before the push still exists for some seconds.
-    await until('the instances of web alone', async () => (await look(web, 'web')).own.length === 3);
   });
 });
 
