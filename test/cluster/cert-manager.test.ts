@@ -56,12 +56,12 @@ const isBy = async (name: string, authority: string): Promise<boolean> => {
   return shown.checkHost(name) !== undefined && shown.verify(new X509Certificate(authority).publicKey);
 };
 
-/** Sends requests with https while `act` runs; returns the failures. */
+/** Sends requests with https while `act` runs, and at least eleven; returns the failures. */
 async function badAnswersDuring(ca: string[], act: () => Promise<unknown>): Promise<unknown[]> {
   const answers: unknown[] = [];
   let isDone = false;
   const ask = async (): Promise<void> => {
-    while (!isDone) {
+    while (!isDone || answers.length <= 10) {
       answers.push(await getSecurely(host, { ca }).then(({ status }) => status, String));
       await sleep(50);
     }
