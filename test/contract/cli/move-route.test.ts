@@ -66,6 +66,22 @@ it('of a route without apps makes it in the other space', async () => {
   expect(routes()).toEqual(['other-guid shop/cart']);
 });
 
+it('of a route whose status changes meanwhile looks at it again', async () => {
+  await addRoute('r');
+  claim('True');
+  const { intercept } = cluster.memory;
+  let isFirst = true;
+  cluster.memory.intercept = async (verb, seen, name) => {
+    if (verb === 'delete' && isFirst) {
+      isFirst = false;
+      await cluster.memory.mergePatch(kinds.route, 'space-guid', 'r', { status: { uri: 'changed' } }, { subresource: 'status' });
+    }
+    await intercept(verb, seen, name);
+  };
+  expect(await move('-s', 'other')).toMatchObject({ code: 0 });
+  expect([isFirst, routes()]).toEqual([false, ['other-guid shop']]);
+});
+
 it('-o names the org of the other space', async () => {
   await cluster.add(kinds.org, { metadata: { name: 'second-guid', namespace: 'cf' }, spec: { displayName: 'second-org' } });
   await addSpace('far', 'second-guid');

@@ -7,6 +7,7 @@ import type { Stored } from '../../api/object.ts';
 import type { CFRoute } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import { assertAccess } from '../../kube/access.ts';
+import { retryOnConflict } from '../../kube/retry-on-conflict.ts';
 import { findOrg, findSpace } from '../../session/places.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import type { NameAndGuid } from '../../session/state.ts';
@@ -114,8 +115,12 @@ export async function moveRoute(session: SpaceSession, options: MoveOptions, onM
   onMove(move.url);
   if (move.to.guid === space.guid) return false;
   await session.changedBy();
-  const { name, uid, resourceVersion } = move.route.metadata;
-  await cluster.delete(kinds.route, space.guid, name, { uid, resourceVersion, signal });
+  // As it was checked: without apps. The controller may have written its status meanwhile, for a route that was made a moment ago.
+  const leave = async ({ route: { metadata } }: Move): Promise<void> => {
+    const { name, uid, resourceVersion } = metadata;
+    await cluster.delete(kinds.route, space.guid, name, { uid, resourceVersion, signal });
+  };
+  await retryOnConflict(move, leave, () => plan(session, options), signal);
   try {
     await claimThere(session, move);
   } catch (error) {
