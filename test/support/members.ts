@@ -138,6 +138,7 @@ export class TestWorld {
   }
 }
 
-async function displayName(kind: string, ns: string, name: string): Promise<string> {
+/** The name that users see of an org or space. */
+export async function displayName(kind: string, ns: string, name: string): Promise<string> {
   return kubectl('get', kind, '-n', ns, name, '-o', 'jsonpath={.spec.displayName}');
 }

@@ -10,6 +10,7 @@ import { addressOf, nameClaims } from '../../lib/api/names.ts';
 import type { CFDomain, CFRoute } from '../../lib/api/types.generated.ts';
 import { BoundedMap } from '../runtime/bounded-map.ts';
 import { Remembered } from '../runtime/memory.ts';
+import { keyOf } from '../runtime/store.ts';
 import { index, type Context, type Index, type Stores } from '../runtime/reconciler.ts';
 import { WaitingError } from '../runtime/result.ts';
 import { claimLease, claimName, createLease, freeLease, heldClaim, isLeaseOf, leaseOwner, refusedClaim, trustMs } from '../names/leases.ts';
@@ -26,6 +27,9 @@ export const routesByHost: Index = index<CFRoute>(kinds.route, 'host', (route) =
 /** Routes, by uid, whose space was found to own their host. */
 const heldHosts = new Remembered(() => new BoundedMap<string, { lease: string; at: number }>(10_000));
 
+/** When each host that moved to another space was taken, by its Lease. What was known about its holder before is out of date. */
+const movedHosts = new Remembered(() => new BoundedMap<string, number>(10_000));
+
 /** Also true for a route that is being deleted: its host is free only when it is gone. */
 const isWanted = (route: Stored<CFRoute>): boolean => findCondition(route, conditionTypes.claimed)?.status !== 'False';
 const isClaimed = (route: Stored<CFRoute>): boolean => isWanted(route) && findCondition(route, conditionTypes.claimed)?.status === 'True';
@@ -36,11 +40,20 @@ function fqdnOf(route: Stored<CFRoute>, stores: Stores, root: string): string | 
   return domain === undefined ? undefined : addressOf(route, domain).fqdn;
 }
 
+/** The space's routes of a host that were not refused. Asks the API server, not the cache. */
+async function routesOfHost(context: Context, space: string, fqdn: string, root: string): Promise<Stored<CFRoute>[]> {
+  const { items } = await context.cluster.list(kinds.route, { ns: space, signal: context.signal });
+  return items.filter((route) => isWanted(route) && fqdnOf(route, context.stores, root) === fqdn);
+}
+
 /** True while a space has a route of the host that was not refused. Asks the API server, not the cache. */
 export async function usesHost(context: Context, space: string, fqdn: string, root: string): Promise<boolean> {
-  const { items } = await context.cluster.list(kinds.route, { ns: space, signal: context.signal });
-  return items.some((route) => isWanted(route) && fqdnOf(route, context.stores, root) === fqdn);
+  return (await routesOfHost(context, space, fqdn, root)).length > 0;
 }
+
+/** True when the route is the one to which the other space moves its host. A route that leads to an app does not move (docs/decisions/0072). */
+const movesTo = (theirs: Stored<CFRoute>, route: Stored<CFRoute>): boolean =>
+  theirs.metadata.annotations?.[annotations.movesTo] === keyOf(route) && (theirs.spec.destinations ?? []).length === 0;
 
 /**
  * The space that had the host before kf claimed hosts (kf 0.1.0 claimed each path separately): the one with the oldest route. Undefined
@@ -80,10 +93,12 @@ async function takeHost(context: Context, route: Stored<CFRoute>, fqdn: string, 
   const holder = leaseOwner(present).namespace;
   const isOwn = holder === spaceOf(route);
   if (isOwn && (await stands(context, present, fqdn, root))) return true;
-  if (!isOwn && (await usesHost(context, holder, fqdn, root))) return false;
+  const theirs = isOwn ? [] : await routesOfHost(context, holder, fqdn, root);
+  if (!theirs.every((one) => movesTo(one, route))) return false;
   const { resourceVersion, uid } = present.metadata;
   const mine = { ...wanted, metadata: { ...wanted.metadata, resourceVersion, uid } };
   await context.cluster.replace(leaseType, mine, { signal: context.signal });
+  if (theirs.length > 0) context.memory.of(movedHosts).set(name, context.now());
   return true;
 }
 
@@ -92,10 +107,14 @@ async function holdsHost(context: Context, route: Stored<CFRoute>, fqdn: string,
   const lease = nameClaims.routeHost(fqdn).leaseName;
   const trusted = context.memory.of(heldHosts);
   const known = trusted.get(uid);
-  if (known?.lease === lease && context.now() - known.at < trustMs) return true;
+  const movedAt = context.memory.of(movedHosts).get(lease);
+  const isCurrent = movedAt === undefined || (known !== undefined && known.at > movedAt);
+  if (known?.lease === lease && isCurrent && context.now() - known.at < trustMs) return true;
   trusted.delete(uid);
+  // The time before the question: the host may move to another space before the answer arrives.
+  const at = context.now();
   if (!(await takeHost(context, route, fqdn, root))) return false;
-  trusted.set(uid, { lease, at: context.now() });
+  trusted.set(uid, { lease, at });
   return true;
 }
 

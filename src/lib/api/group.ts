@@ -190,6 +190,8 @@ export const annotations = {
   revision: kf('revision'),
   /** `allowed` on a route for every host of a domain: a policy lets only operators set it. */
   wildcard: kf('wildcard'),
+  /** Of a CFRoute that moves: `SPACE-GUID/NAME` of the only CFRoute that may take its host. */
+  movesTo: kf('moves-to'),
   leaseEntityType: 'coordination.cloudfoundry.org/entity-type',
   leaseNamespace: 'coordination.cloudfoundry.org/namespace',
   leaseName: 'coordination.cloudfoundry.org/name',

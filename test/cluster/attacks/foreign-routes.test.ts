@@ -4,8 +4,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { get, type Answer } from '../../support/http.ts';
-import { kubectl, kubectlJson } from '../../support/kf.ts';
-import { applyAsAdmin, conditionOf, TestWorld, type Member } from '../../support/members.ts';
+import { Kf, kubectl, kubectlJson } from '../../support/kf.ts';
+import { applyAsAdmin, conditionOf, displayName, TestWorld, type Member } from '../../support/members.ts';
 import type { Place } from '../../support/developer.ts';
 import { until } from '../../support/until.ts';
 
@@ -195,4 +195,31 @@ test('a deleted route that a finalizer keeps gets no requests, and its host is f
   await attacker.kubectl(['patch', 'cfroute', '-n', attackers.space, name, '--type=merge', '-p', patch(null)]);
   await until('the victim to get the host', async () => (await victim.kf.run(['map-route', 'bank', domain, '-n', squatted])).code === 0);
   for (const way of ['/', '/login']) expect(answeredBy(await get(`${squatted}.${domain}`, way)), way).toBe('1');
+});
+
+test('a host that moves to another space is never free: a developer who asks for it all the time does not get it', async () => {
+  const moving = `moving-${host}`;
+  const target = await world.space();
+  const [org, from] = [await displayName('cforg', 'cf', place.org), await displayName('cfspace', place.org, place.space)];
+  const [toOrg, to] = [await displayName('cforg', 'cf', target.org), await displayName('cfspace', target.org, target.space)];
+  const admin = await Kf.create('admin', { KF_ORG: org, KF_SPACE: from });
+  try {
+    await admin.ok('create-route', domain, '-n', moving);
+    let isOver = false;
+    const planted: string[] = [];
+    const attack = (async () => {
+      while (!isOver) planted.push((await plant({ host: moving })).name);
+    })();
+    await until('the attacker to ask', () => Promise.resolve(planted.length > 2));
+    await admin.ok('move-route', domain, '-n', moving, '-o', toOrg, '-s', to);
+    const during = planted.length;
+    await until('the attacker to ask afterwards too', () => Promise.resolve(planted.length > during + 2));
+    isOver = true;
+    await attack;
+    for (const one of planted) expect(await refusalOf(one)).toBe('DuplicateName');
+    const { items } = await kubectlJson<{ items: { spec: { host: string } }[] }>('get', 'cfroutes', '-n', target.space);
+    expect(items.map(({ spec }) => spec.host)).toEqual([moving]);
+  } finally {
+    await admin.remove();
+  }
 });

@@ -72,7 +72,7 @@ it('of a route whose status changes meanwhile looks at it again', async () => {
   const { intercept } = cluster.memory;
   let isFirst = true;
   cluster.memory.intercept = async (verb, seen, name) => {
-    if (verb === 'delete' && isFirst) {
+    if (verb === 'patch' && isFirst) {
       isFirst = false;
       await cluster.memory.mergePatch(kinds.route, 'space-guid', 'r', { status: { uri: 'changed' } }, { subresource: 'status' });
     }
@@ -93,10 +93,41 @@ it('-o names the org of the other space', async () => {
   expect(routes()).toEqual(['far-guid shop']);
 });
 
-it('tries again while the controller still counts the host as that of the old space', async () => {
+it('deletes the route only when the new one has its host, so that the host is never free', async () => {
   await addRoute('r');
-  claim('False', 'True');
+  claim('True');
   expect((await move('-s', 'other')).code).toBe(0);
+  const writes = cluster.server
+    .callsOf('(PATCH|POST|DELETE) .*cfroutes.*')
+    .map(({ method, path }) => `${method} ${path.split('?')[0] ?? ''}`);
+  const [given, made, deleted] = writes.filter((text) => !text.endsWith('/status'));
+  expect([given, deleted].map((text) => text?.replace(/ .*namespaces/, ' '))).toEqual([
+    'PATCH /space-guid/cfroutes/r',
+    'DELETE /space-guid/cfroutes/r',
+  ]);
+  expect(made).toMatch(/^POST .*\/other-guid\/cfroutes$/);
+});
+
+it('takes its permission back when the new space does not get the host', async () => {
+  await addRoute('r');
+  claim('False');
+  const run = await move('-s', 'other');
+  expect(run).toMatchObject({ code: 1, stderr: expect.stringContaining('taken') as string });
+  expect(routes()).toEqual(['space-guid shop']);
+  expect(cluster.memory.all(kinds.route)[0]?.metadata.annotations).not.toHaveProperty('kf.cloudfoundry.org/moves-to');
+});
+
+it('only deletes the route when an interrupted move has brought the host to the new space', async () => {
+  await addRoute('r');
+  const present = cluster.memory.all(kinds.route)[0];
+  const conditions = [
+    { type: 'Claimed', status: 'True' as const, reason: 'Claimed', message: '', lastTransitionTime: '2026-08-07T10:16:20Z' },
+  ];
+  const metadata = { name: 'new', namespace: 'other-guid', labels: { [labels.domainGuid]: 'default-domain' } };
+  await cluster.add(kinds.route, { metadata, spec: present?.spec ?? { domainRef: {} } });
+  await cluster.memory.mergePatch(kinds.route, 'other-guid', 'new', { status: { conditions } }, { subresource: 'status' });
+  expect((await move('-s', 'other')).code).toBe(0);
+  expect(cluster.server.callsOf('POST .*cfroutes.*')).toEqual([]);
   expect(routes()).toEqual(['other-guid shop']);
 });
 

@@ -37,7 +37,7 @@ function startController(): () => Promise<void> {
 
 beforeEach(async () => {
   cluster = new MemoryCluster();
-  for (const name of ['cf', 'a', 'b'])
+  for (const name of ['cf', 'a', 'b', 'c'])
     await cluster.create(namespaceType, { metadata: { name, labels: { 'kf.cloudfoundry.org/managed-by': 'kf' } } });
   await cluster.create(configMapType, { metadata: { name: 'kf-info', namespace: 'cf' }, data: { 'info.json': JSON.stringify(info) } });
   await cluster.create(kinds.domain, { metadata: { name: 'd', namespace: 'cf' }, spec: { name: 'apps.example' } });
@@ -149,6 +149,49 @@ describe('a host', () => {
     );
     expect(claimed('b', 'owner')?.status).toBe('True');
     expect(await make('b', 'login', spec('bank', '/login'))).toBe('Claimed');
+  });
+});
+
+describe('a host that moves to a route of another space', () => {
+  const moves = (name: string) =>
+    cluster.mergePatch(kinds.route, 'b', name, { metadata: { annotations: { 'kf.cloudfoundry.org/moves-to': 'c/arriving' } } });
+  const holders = () => hostLeases().map(({ metadata }) => metadata.annotations?.['coordination.cloudfoundry.org/owner-namespace']);
+
+  test('goes to that route alone, and is never free in between', async () => {
+    await make('b', 'bank', spec('bank', '/pay'));
+    await moves('bank');
+    expect(await make('a', 'arriving', spec('bank'))).toBe('DuplicateName');
+    expect(await make('c', 'other', spec('bank', '/pay'))).toBe('DuplicateName');
+    expect(await make('c', 'arriving', spec('bank', '/pay'))).toBe('Claimed');
+    expect(holders()).toEqual(['c']);
+    expect(await make('a', 'meanwhile', spec('bank'))).toBe('DuplicateName');
+    // The old route does not get the host back, also when its space changes its mind.
+    const destinations = [{ guid: 'x', appRef: { name: 'none' }, processType: 'web' }];
+    await cluster.mergePatch(kinds.route, 'b', 'bank', { spec: { destinations } });
+    await until(() => expect(claimed('b', 'bank')?.reason).toBe('DuplicateName'));
+    await cluster.delete(kinds.route, 'b', 'bank');
+    expect(await make('a', 'afterwards', spec('bank'))).toBe('DuplicateName');
+    expect([holders(), claimed('c', 'arriving')?.status]).toEqual([['c'], 'True']);
+  });
+
+  test('stays while another path of it does not move', async () => {
+    await make('b', 'bank', spec('bank'));
+    await make('b', 'pay', spec('bank', '/pay'));
+    await moves('bank');
+    expect(await make('c', 'arriving', spec('bank'))).toBe('DuplicateName');
+    expect(holders()).toEqual(['b']);
+  });
+
+  test('stays while the route leads to an app', async () => {
+    await cluster.create(kinds.app, {
+      metadata: { name: 'shop', namespace: 'b' },
+      spec: { displayName: 'shop', desiredState: 'STARTED', lifecycle: { type: 'buildpack', data: { stack: '' } } },
+    });
+    const destinations = [{ guid: 'x', appRef: { name: 'shop' }, processType: 'web' }];
+    await make('b', 'bank', { ...spec('bank'), destinations });
+    await moves('bank');
+    expect(await make('c', 'arriving', spec('bank'))).toBe('DuplicateName');
+    expect(holders()).toEqual(['b']);
   });
 });
 

@@ -2,7 +2,8 @@
 // space: so a route moves without apps, and only alone.
 
 import { randomUUID } from 'node:crypto';
-import { kinds, labels } from '../../api/group.ts';
+import { findCondition } from '../../api/conditions.ts';
+import { annotations, conditionTypes, kinds, labels } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
 import type { CFRoute } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
@@ -11,16 +12,10 @@ import { retryOnConflict } from '../../kube/retry-on-conflict.ts';
 import { findOrg, findSpace } from '../../session/places.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import type { NameAndGuid } from '../../session/state.ts';
-import { sleep } from '../../wait.ts';
-import { buildRoute } from '../../../templates/route.ts';
 import { findDomain } from '../find.ts';
 import { appNames } from '../rows.ts';
-import { isLive, otherHolder, type RoutePlace } from './holders.ts';
+import { isLive, type RoutePlace } from './holders.ts';
 import { createClaimed, noRouteText, routesAt, urlOf, type RouteAddress } from './routes.ts';
-
-/** How long the controller may take to see that the route has left its space. */
-const releaseMs = 10_000;
-const retryMs = 300;
 
 export interface MoveOptions extends RouteAddress {
   /** Default: the targeted org. */
@@ -78,35 +73,39 @@ async function plan(session: SpaceSession, { toOrg, toSpace, ...address }: MoveO
   return { route, place, url, to };
 }
 
-/** Creates the route in its new space. While the old space still has the host for the controller, this tries again. */
-async function claimThere(session: SpaceSession, { place, to }: Move): Promise<void> {
-  const deadline = performance.now() + releaseMs;
-  for (;;) {
-    try {
-      await createClaimed(session, place, [], to.guid);
-      return;
-    } catch (error) {
-      const isContested = error instanceof KfError && error.code === 'conflict';
-      if (!isContested || performance.now() > deadline || (await otherHolder(session, place)) !== undefined) throw error;
-      await sleep(retryMs, session.signal);
-    }
-  }
-}
-
-/** Makes the route again in its old space, unless it is in the new one. An interruption does not prevent this. */
-async function putBack(session: SpaceSession, { place, to }: Move): Promise<void> {
+/** The route at the same address in the new space, if the new space has the address already: an earlier move was interrupted after that. */
+async function arrived({ cluster, signal }: SpaceSession, { place, to }: Move): Promise<Stored<CFRoute> | undefined> {
   const labelSelector = `${labels.domainGuid}=${place.domain.metadata.name}`;
-  const { items } = await session.cluster.list(kinds.route, { ns: to.guid, labelSelector });
-  if (items.some(({ spec }) => spec.host === place.host.toLowerCase() && (spec.path ?? '') === place.path)) return;
-  const author = { changedBy: await session.changedBy(), now: new Date() };
-  const input = { guid: randomUUID(), namespace: session.space.guid, ...place, host: place.host.toLowerCase() };
-  await session.cluster.create(kinds.route, buildRoute(input, author));
+  const { items } = await cluster.list(kinds.route, { ns: to.guid, labelSelector, signal });
+  return items.find(
+    (one) =>
+      isLive(one) &&
+      findCondition(one, conditionTypes.claimed)?.status === 'True' &&
+      one.spec.host?.toLowerCase() === place.host.toLowerCase() &&
+      (one.spec.path ?? '').toLowerCase() === place.path.toLowerCase(),
+  );
 }
 
 /**
- * Moves a route without apps to another space. If the new space cannot get it, the old one keeps it.
+ * Ends a move that failed: withdraws the permission, then deletes the new route, unless it has the address by now. An interruption does not
+ * prevent this.
+ */
+async function giveUp(session: SpaceSession, { route, to }: Move, guid: string): Promise<void> {
+  const { cluster, space } = session;
+  const { name, uid } = route.metadata;
+  await cluster.mergePatch(kinds.route, space.guid, name, { metadata: { uid, annotations: { [annotations.movesTo]: null } } });
+  const made = await cluster.get(kinds.route, to.guid, guid);
+  const hasMoved = made !== undefined && findCondition(made, conditionTypes.claimed)?.status === 'True';
+  if (hasMoved) await cluster.delete(kinds.route, space.guid, name, { uid });
+  else if (made !== undefined) await cluster.delete(kinds.route, to.guid, guid, { uid: made.metadata.uid });
+}
+
+/**
+ * Moves a route without apps to another space. The host belongs to one of the two spaces at every moment: the route says which new route may
+ * take its host, the controller hands it over, and only then the route is deleted (docs/decisions/0072). If the new space cannot get it, the old
+ * one keeps it.
  * @param onMove called with the URL when everything is checked
- * @returns false when the route is in that space already
+ * @returns false when the route was in that space already
  * @throws KfError `conflict` when apps are mapped to the route, or when the space has other paths of its host
  */
 export async function moveRoute(session: SpaceSession, options: MoveOptions, onMove: (url: string) => void): Promise<boolean> {
@@ -114,18 +113,24 @@ export async function moveRoute(session: SpaceSession, options: MoveOptions, onM
   const move = await plan(session, options);
   onMove(move.url);
   if (move.to.guid === space.guid) return false;
-  await session.changedBy();
-  // As it was checked: without apps. The controller may have written its status meanwhile, for a route that was made a moment ago.
-  const leave = async ({ route: { metadata } }: Move): Promise<void> => {
-    const { name, uid, resourceVersion } = metadata;
-    await cluster.delete(kinds.route, space.guid, name, { uid, resourceVersion, signal });
-  };
-  await retryOnConflict(move, leave, () => plan(session, options), signal);
-  try {
-    await claimThere(session, move);
-  } catch (error) {
-    await putBack(session, move);
-    throw error;
+  const changedBy = await session.changedBy();
+  if ((await arrived(session, move)) === undefined) {
+    const guid = randomUUID();
+    const notes = { [annotations.movesTo]: `${move.to.guid}/${guid}`, [annotations.changedBy]: changedBy };
+    // As it was checked: without apps. The controller may have written its status meanwhile, for a route that was made a moment ago.
+    const permit = async ({ route }: Move): Promise<void> => {
+      const { name, uid, resourceVersion } = route.metadata;
+      await cluster.mergePatch(kinds.route, space.guid, name, { metadata: { uid, resourceVersion, annotations: notes } }, { signal });
+    };
+    await retryOnConflict(move, permit, () => plan(session, options), signal);
+    try {
+      await createClaimed(session, move.place, [], { namespace: move.to.guid, guid });
+    } catch (error) {
+      await giveUp(session, move, guid);
+      throw error;
+    }
   }
+  const { name, uid } = move.route.metadata;
+  await cluster.delete(kinds.route, space.guid, name, { uid, signal });
   return true;
 }

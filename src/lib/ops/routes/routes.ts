@@ -92,25 +92,25 @@ export interface Mapped {
 
 /**
  * Creates a route that has its destinations from the start. If its address is taken, the route is deleted again.
- * @param namespace GUID of the space that gets it; default: the targeted one
+ * @param at the space that gets it, and the GUID of the route; default: the targeted space, and a new GUID
  * @throws KfError `conflict` when the address is taken
  */
 export async function createClaimed(
   session: SpaceSession,
   { host, domain, path }: RoutePlace,
   destinations: RouteDestination[],
-  namespace = session.space.guid,
+  at: { namespace: string; guid: string } = { namespace: session.space.guid, guid: randomUUID() },
 ): Promise<Stored<CFRoute>> {
   const { cluster, signal } = session;
   const author = { changedBy: await session.changedBy(), now: new Date() };
   const place = { host: host.toLowerCase(), path, domain };
-  const wanted = buildRoute({ guid: randomUUID(), namespace, ...place, destinations }, author);
+  const wanted = buildRoute({ ...at, ...place, destinations }, author);
   const route = await cluster.create(kinds.route, wanted, { signal });
   try {
     return await waitForClaim(session, route, urlOf({ host, domain: domain.spec.name, path }));
   } catch (error) {
     if (!(error instanceof KfError) || error.code !== 'conflict') throw error;
-    await cluster.delete(kinds.route, namespace, route.metadata.name);
+    await cluster.delete(kinds.route, at.namespace, at.guid);
     throw await explainRefusal(session, { host, domain, path }, error);
   }
 }
