@@ -56,7 +56,7 @@ export default {
     ),
     layer(
       'adapters-do-not-know-ops',
-      { path: '^src/lib/(kube|oci|source|logs|session)/' },
+      { path: '^src/lib/(kube|oci|gate|source|logs|session)/' },
       { path: '^src/lib/ops/' },
       'adapters are below ops',
     ),

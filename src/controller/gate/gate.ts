@@ -8,6 +8,7 @@ import type { Commits } from './commits.ts';
 import { Connections, type ConnectionLimits } from './connections.ts';
 import { takesMemory, type Exchange, type Exchanges } from './exchanges.ts';
 import { parseTarget } from './path.ts';
+import type { Lease } from './leases.ts';
 import type { RegistryPath } from './path.ts';
 import { readiness, type Upstream } from './readiness.ts';
 import type { Capacity } from './capacity.ts';
@@ -36,6 +37,8 @@ export interface GateOptions {
   /** Decides which uploads fit, and when they may be stored. */
   capacity: Capacity;
   commits: Commits;
+  /** What pushes ask for is not collected. */
+  lease: Lease;
   /** The exchanges of all ports. */
   exchanges: Exchanges;
   log: (line: AccessLine) => void;
@@ -217,12 +220,14 @@ function passOn(
   {
     upstream,
     agent,
+    port,
     path,
     space,
     capacity,
     commits,
+    lease,
     exchange,
-  }: GateOptions & { agent: Agent; path: RegistryPath; space: string; exchange?: Exchange },
+  }: GateOptions & { agent: Agent; port: GatePort; path: RegistryPath; space: string; exchange?: Exchange },
 ): void {
   const headers = upstreamHeaders(request, path);
   const method = request.method ?? 'GET';
@@ -232,12 +237,20 @@ function passOn(
     return bringBack(request, response, forward, path, exchange);
   };
   if (method === 'GET' || method === 'HEAD') {
-    open().end();
+    if (port === 'push' && path.repository !== undefined) void sendRead(lease, path, open);
+    else open().end();
     return;
   }
-  const rules = { capacity, commits, path, space, onPiece: () => exchange?.moved() };
+  const rules = { capacity, commits, lease, path, space, onPiece: () => exchange?.moved() };
   const sent = sendUpload(request, rules, { open, refuse: (refusal) => void (response.headersSent || refuse(request, response, refusal)) });
   sent.catch(() => response.destroy());
+}
+
+/** Sends a read of a push. */
+async function sendRead(lease: Lease, path: RegistryPath, open: () => ClientRequest): Promise<void> {
+  const leave = await lease(path);
+  const left = (): void => leave(true);
+  open().once('response', left).once('close', left).end();
 }
 
 /** Creates the server of one port of the gate; the caller calls `listen` and `close`. */
@@ -277,7 +290,7 @@ export function createGate(port: GatePort, options: GateOptions): Server {
     const { space } = decision.scope;
     const begin = (exchange?: Exchange): void => {
       if (expectsContinue) response.writeContinue();
-      passOn(request, response, { ...options, agent, path: target, space, ...defined({ exchange }) });
+      passOn(request, response, { ...options, agent, port, path: target, space, ...defined({ exchange }) });
     };
     if (takesMemory(request.method ?? '', target)) options.exchanges.begin(space, request, response, begin);
     else begin();

@@ -3,6 +3,7 @@
 import type { Commits } from './commits.ts';
 import type { Capacity } from './capacity.ts';
 import type { ImageStore } from './store.ts';
+import type { Swept } from '../../lib/api/gate-status.ts';
 
 export interface HousekeepingOptions {
   store: ImageStore;
@@ -51,8 +52,13 @@ export class Housekeeping {
     return purged;
   }
 
-  /** Runs one sweep after the other, never two at once. Returns how many blobs were removed. */
+  /** Returns how many blobs were removed. */
   async sweep(): Promise<number> {
+    return (await this.sweepNow()).blobs;
+  }
+
+  /** Runs one sweep after the other, never two at once. Returns what was removed. */
+  async sweepNow(): Promise<Swept> {
     const run = this.#sweeping.then(() => this.#sweep());
     this.#sweeping = run.then(
       () => undefined,
@@ -61,7 +67,7 @@ export class Housekeeping {
     return run;
   }
 
-  async #sweep(): Promise<number> {
+  async #sweep(): Promise<Swept> {
     await this.#options.commits.startSweep();
     try {
       return await this.#removeUnreferenced();
@@ -70,16 +76,16 @@ export class Housekeeping {
     }
   }
 
-  async #removeUnreferenced(): Promise<number> {
+  async #removeUnreferenced(): Promise<Swept> {
     const { store, commits, capacity } = this.#options;
-    let removed = 0;
+    const swept: Swept = { blobs: 0, bytes: 0 };
     for await (const unreferenced of store.unreferenced())
       for (let at = 0; at < unreferenced.length; at += batch) {
         const part = unreferenced.slice(at, at + batch);
-        removed += await commits.remove(part, (digest) => store.removeBlob(digest));
+        swept.blobs += await commits.remove(part, async (digest) => void (swept.bytes += await store.removeBlob(digest)));
       }
-    if (removed > 0) capacity.forget();
-    return removed;
+    if (swept.blobs > 0) capacity.forget();
+    return swept;
   }
 
   async #report(what: string, work: Promise<number>): Promise<void> {

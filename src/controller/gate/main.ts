@@ -8,6 +8,8 @@ import { createKeeper } from './keeper.ts';
 import { Commits } from './commits.ts';
 import { Housekeeping } from './housekeeping.ts';
 import { keyReader } from './key-file.ts';
+import { leases } from './leases.ts';
+import { RepositoryUse } from './repository-use.ts';
 import type { Upstream } from './readiness.ts';
 import { Capacity } from './capacity.ts';
 import { ImageStore } from './store.ts';
@@ -50,7 +52,8 @@ function main(): void {
   });
   const print = (line: object): void => void process.stdout.write(`${JSON.stringify(line)}\n`);
   const housekeeping = new Housekeeping({ store, commits, capacity, log: print });
-  const keep = createKeeper({ readKeys, store, capacity, onRemoved: () => housekeeping.sweepSoon() });
+  const use = new RepositoryUse();
+  const keep = createKeeper({ readKeys, store, capacity, use, housekeeping });
   housekeeping.start();
   const options = {
     upstream,
@@ -58,6 +61,7 @@ function main(): void {
     keep,
     capacity,
     commits,
+    lease: leases({ store, use }),
     exchanges: new Exchanges(),
     log,
   };

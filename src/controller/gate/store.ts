@@ -1,12 +1,12 @@
 // Reads the registry's files in the layout of CNCF distribution (storage driver "filesystem", layout v2): its contents, their size, and garbage.
 // https://github.com/distribution/distribution/blob/v3.0.0/registry/storage/paths.go
 
-import { opendir, readdir, rm, stat } from 'node:fs/promises';
+import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { factsOf, isGone, namesIn, namesOneByOne } from './files.ts';
+import { hexDigest, linkFolders, Repository, tagName, uploadName } from './repository.ts';
 
 const partName = /^[a-z0-9][a-z0-9._-]{0,254}$/;
-const hexDigest = /^[0-9a-f]{64}$/;
-const tagName = /^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$/;
 /** An upload without a write for this long was abandoned. */
 const uploadLifeMs = 3_600_000;
 /**
@@ -24,44 +24,18 @@ export interface Usage {
   uploads: number;
 }
 
-/** Names in a folder; empty if the folder does not exist. */
-async function namesIn(folder: string, pattern: RegExp): Promise<string[]> {
-  try {
-    return (await readdir(folder)).filter((name) => pattern.test(name));
-  } catch (error) {
-    if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return [];
-    throw error;
-  }
-}
-
-/** The same as a generator: a space may have too many to hold them all in memory. */
-async function* namesOneByOne(folder: string, pattern: RegExp): AsyncGenerator<string> {
-  try {
-    for await (const { name } of await opendir(folder, { bufferSize: 256 })) if (pattern.test(name)) yield name;
-  } catch (error) {
-    if (!['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
-  }
-}
-
-const isGone = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'ENOENT';
-
-async function sizeOf(file: string): Promise<number> {
-  try {
-    return (await stat(file)).size;
-  } catch (error) {
-    if (isGone(error)) return 0;
-    throw error;
-  }
-}
+const sizeOf = async (file: string): Promise<number> => (await factsOf(file))?.size ?? 0;
 
 export class ImageStore {
+  readonly #root: string;
   readonly #repositories: string;
   readonly #blobs: string;
 
   /** @param folder the `rootdirectory` of the registry */
   constructor(folder: string) {
-    this.#repositories = join(folder, 'docker/registry/v2/repositories');
-    this.#blobs = join(folder, 'docker/registry/v2/blobs/sha256');
+    this.#root = join(folder, 'docker/registry/v2');
+    this.#repositories = join(this.#root, 'repositories');
+    this.#blobs = join(this.#root, 'blobs/sha256');
   }
 
   /** All repositories, as `<space>/<name>`, in order, starting after `after`. */
@@ -163,8 +137,27 @@ export class ImageStore {
     if (candidates.size > 0) yield await this.#withoutReference(candidates);
   }
 
-  async removeBlob(digest: string): Promise<void> {
+  /** Returns the size of the blob that was removed. */
+  async removeBlob(digest: string): Promise<number> {
+    const bytes = await sizeOf(join(this.#blobFolder(digest), 'data'));
     await rm(this.#blobFolder(digest), { recursive: true, force: true });
+    return bytes;
+  }
+
+  /** How often all repositories together refer to each of the digests. */
+  async referenceCounts(digests: readonly string[]): Promise<Map<string, number>> {
+    const counts = new Map(digests.map((digest) => [digest, 0]));
+    for await (const repository of this.repositories())
+      for await (const digest of this.#linkedBy(join(this.#repositories, repository))) {
+        const count = counts.get(digest);
+        if (count !== undefined) counts.set(digest, count + 1);
+      }
+    return counts;
+  }
+
+  /** A repository, which has to exist. @param name `<space>/<name>`, checked */
+  repository(name: string): Repository {
+    return new Repository(this.#root, name);
   }
 
   #namesOf(space: string): Promise<string[]> {
@@ -179,7 +172,7 @@ export class ImageStore {
 
   /** Hex digests of a repository's layers, configs and manifests. */
   async *#linkedBy(repository: string): AsyncGenerator<string> {
-    for (const folder of ['_layers/sha256', '_manifests/revisions/sha256']) yield* namesOneByOne(join(repository, folder), hexDigest);
+    for (const folder of Object.values(linkFolders)) yield* namesOneByOne(join(repository, folder), hexDigest);
   }
 
   /** The number of a repository's tags, and of the images that each of them ever named. Counting stops a little above `most`. */
@@ -196,7 +189,7 @@ export class ImageStore {
 
   async *#uploadsOf(repository: string): AsyncGenerator<string> {
     const folder = join(repository, '_uploads');
-    for await (const name of namesOneByOne(folder, /^[a-zA-Z0-9-]{1,64}$/)) yield join(folder, name);
+    for await (const name of namesOneByOne(folder, uploadName)) yield join(folder, name);
   }
 
   async #touchedAt(upload: string): Promise<number> {

@@ -6,6 +6,7 @@ import type { ClientRequest, IncomingMessage } from 'node:http';
 import { Transform } from 'node:stream';
 import type { TransformCallback } from 'node:stream';
 import type { Commits } from './commits.ts';
+import type { Lease } from './leases.ts';
 import { formatBytes } from '../../lib/api/sizes.ts';
 import type { RegistryPath } from './path.ts';
 import type { Adds, UploadRefusal, Capacity } from './capacity.ts';
@@ -16,6 +17,7 @@ const mostManifestBytes = 512 * 1024;
 export interface UploadRules {
   capacity: Capacity;
   commits: Commits;
+  lease: Lease;
   /** Called for each chunk of the body. */
   onPiece: () => void;
 }
@@ -85,12 +87,21 @@ const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 
 /**
- * Calls `end` when the registry has answered, or will not: it has then stored or refused the content. The end of the answer's body does not count:
- * it comes when the client has read it, and one slow client would then block all uploads.
+ * Call it before the registry has the last byte of a request by which a repository begins to refer to `digest`. It waits while blobs or links are
+ * removed. The request has ended when the registry has answered, or will not: it has then stored or refused the content. The end of the answer's body
+ * does not count: it comes when the client has read it, and one slow client would then block all uploads.
  */
-function onceAnswered(forward: ClientRequest, end: () => void): void {
-  if (forward.destroyed) end();
-  else forward.once('response', end).once('close', end);
+async function beginCommit({ commits, lease, path, space }: Upload, digest: string): Promise<(forward: ClientRequest) => void> {
+  const leave = await lease(path);
+  const end = await commits.begin(digest, space);
+  const ended = (isAnswered: boolean): void => {
+    end();
+    leave(isAnswered);
+  };
+  return (forward) => {
+    if (forward.destroyed) ended(false);
+    else forward.once('response', () => ended(true)).once('close', () => ended(false));
+  };
 }
 
 type Upload = UploadRules & { path: RegistryPath; space: string };
@@ -121,11 +132,11 @@ export async function sendUpload(request: IncomingMessage, upload: Upload, forwa
   else await sendWithoutBody(request, upload, forwarding);
 }
 
-async function sendWithoutBody(request: IncomingMessage, { path, space, commits }: Upload, { open }: Forwarding): Promise<void> {
-  const digest = commitOf(path)?.digest;
-  const end = digest === undefined ? undefined : await commits.begin(digest, space);
+async function sendWithoutBody(request: IncomingMessage, upload: Upload, { open }: Forwarding): Promise<void> {
+  const digest = commitOf(upload.path)?.digest;
+  const endWith = digest === undefined ? undefined : await beginCommit(upload, digest);
   const forward = open();
-  if (end !== undefined) onceAnswered(forward, end);
+  endWith?.(forward);
   request.resume();
   forward.end();
 }
@@ -142,7 +153,7 @@ function sendBody(request: IncomingMessage, upload: Upload, { open, refuse }: Fo
       refuse(tooMany);
       throw new Error(tooMany.message);
     }
-    onceAnswered(forward, await commits.begin(commit.digest ?? bodyDigest, space));
+    (await beginCommit(upload, commit.digest ?? bodyDigest))(forward);
   };
   let come = 0;
   const isTooMuch = async (bytes: number): Promise<boolean> => {

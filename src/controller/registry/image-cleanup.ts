@@ -1,16 +1,15 @@
-// Removes the images of deleted apps, and so of deleted spaces and orgs, from the in-cluster registry. The registry's gate knows which images are stored,
-// the API server knows which apps and spaces exist.
+// Removes images that nothing refers to from the in-cluster registry: those of deleted apps, and so of deleted spaces and orgs, and old ones of apps that
+// exist. The registry's gate knows which images are stored, the API server knows which objects exist.
 
-import type { RepositoryPage } from '../../lib/api/gate-status.ts';
-import { keeperUser, registryPassword } from '../../lib/api/registry-credentials.ts';
 import { kinds } from '../../lib/api/group.ts';
+import type { ImageReferences } from '../../lib/api/image-references.ts';
+import { readImageReferences } from '../../lib/kube/image-references.ts';
 import type { Stored } from '../../lib/api/object.ts';
 import { appOfRepository, setupScope } from '../../lib/api/repositories.ts';
 import type { CFApp, CFSpace } from '../../lib/api/types.generated.ts';
 import { messageOf } from '../../lib/errors.ts';
-import { basicAuthenticator } from '../../lib/oci/auth.ts';
-import { directConnection, discard, readUpTo } from '../../lib/oci/http.ts';
-import type { HttpSend } from '../../lib/oci/http.ts';
+import { gateKeeper, type GateKeeper } from '../../lib/gate/keeper.ts';
+import { directConnection } from '../../lib/oci/http.ts';
 import { watch } from '../runtime/reconciler.ts';
 import type { Context, Reconciler } from '../runtime/reconciler.ts';
 import type { RegistryKeys } from './credentials.ts';
@@ -21,38 +20,11 @@ const onlyKey = '/registry';
 const pauseMs = 20_000;
 /** The longest time between two cleanups when nothing changes. */
 const intervalMs = 3_600_000;
-/** How long the credential of one cleanup is valid. */
-const keeperSeconds = 3_600;
-const cleanupTimeoutMs = 60_000;
-/** The most bytes that are read of a page. The gate's pages have less than a megabyte. */
-const mostPageBytes = 4 * 1024 * 1024;
-
-/** Requests of the user `keeper`, which the gate lets list and remove repositories. */
-export interface ImageKeeper {
-  /** A page of the repositories that follow `after`, or the first page. */
-  list(signal: AbortSignal, after?: string): Promise<RepositoryPage>;
-  remove(repository: string, signal: AbortSignal): Promise<void>;
-}
-
-/** @param send sends a request to the gate's push port */
-export function gateKeeper(send: HttpSend, key: Buffer, nowSeconds: number): ImageKeeper {
-  const username = keeperUser(nowSeconds + keeperSeconds);
-  const authenticator = basicAuthenticator({ username, password: registryPassword(key, username) }, 'direct');
-  const headers = authenticator.headers({ repository: '', actions: 'pull' });
-  const ask = async (method: string, path: string, signal: AbortSignal) => {
-    const response = await send({ method, path, headers, signal });
-    if (response.status < 300 || (method === 'DELETE' && response.status === 404)) return response;
-    await discard(response);
-    throw new Error(`the registry's gate answers ${method} ${path} with status ${response.status}`);
-  };
-  return {
-    list: async (signal, after) => {
-      const { body } = await ask('GET', `/kf/repositories${after === undefined ? '' : `?after=${after}`}`, signal);
-      return JSON.parse((await readUpTo(body, mostPageBytes)).toString()) as RepositoryPage;
-    },
-    remove: async (repository, signal) => discard(await ask('DELETE', `/kf/repositories/${repository}`, signal)),
-  };
-}
+/** When the next collection comes after one that had to leave something. */
+const retryMs = 600_000;
+/** What was stored, found by a push or referenced within this time before the references were read stays. */
+const keptSeconds = 3_600;
+const cleanupTimeoutMs = 600_000;
 
 const namesOf = (objects: readonly Stored[]): string[] => objects.map(({ metadata }) => metadata.name);
 
@@ -95,25 +67,76 @@ export async function orphansOf(repositories: readonly string[], { hasApp, hasSp
   return [...orphans, ...withUnknownSpace.filter(({ space }) => !living.has(space)).map(({ repository }) => repository)];
 }
 
-/** Removes all orphans and returns how many there were. Works page by page: the list of all repositories need not fit into memory. */
-export async function removeOrphans(keeper: ImageKeeper, living: Living, signal: AbortSignal): Promise<number> {
+/** Calls `act` for each page: the list of all repositories need not fit into memory. */
+async function forEachPage(
+  keeper: GateKeeper,
+  signal: AbortSignal,
+  act: (repositories: readonly string[], now: number) => Promise<void>,
+): Promise<void> {
+  for (let after: string | undefined, isFirst = true; isFirst || after !== undefined; isFirst = false) {
+    const { now, repositories, next } = await keeper.list(signal, after);
+    await act(repositories, now);
+    after = next;
+  }
+}
+
+/** Removes all orphans and returns how many there were. */
+export async function removeOrphans(keeper: GateKeeper, living: Living, signal: AbortSignal): Promise<number> {
   let removed = 0;
-  let page = await keeper.list(signal);
-  for (;;) {
-    const { repositories, next } = page;
+  await forEachPage(keeper, signal, async (repositories) => {
     for (const repository of await orphansOf(repositories, living)) {
       await keeper.remove(repository, signal);
       removed += 1;
     }
-    if (next === undefined) return removed;
-    page = await keeper.list(signal, next);
-  }
+  });
+  return removed;
 }
 
-async function cleanUp(context: Context, key: Buffer, signal: AbortSignal): Promise<number> {
+export interface Collection {
+  /** Images that were removed. */
+  images: number;
+  /** Repositories that could not be collected now: a push used them, or something in them could not be read. */
+  left: number;
+  /** Why the last of those could not be read. */
+  error?: string;
+}
+
+/** Removes the old images of the apps that exist. @param references what the objects of a space refer to, by the API server */
+export async function collectImages(
+  keeper: GateKeeper,
+  references: (space: string) => Promise<ImageReferences>,
+  signal: AbortSignal,
+): Promise<Collection> {
+  const total: Collection = { images: 0, left: 0 };
+  await forEachPage(keeper, signal, async (repositories, now) => {
+    const bySpace = Map.groupBy(repositories, (repository) => repositoryName.exec(repository)?.[1] ?? '');
+    for (const [space, ofSpace] of bySpace) {
+      if (space === '' || space === setupScope) continue;
+      const kept = await references(space);
+      for (const repository of ofSpace) {
+        const request = { keep: [...(kept.get(repository) ?? [])], unusedSince: now - keptSeconds };
+        // What cannot be read in one repository must not keep the others full.
+        const collected = await keeper.collect(repository, request, signal).catch((error: unknown) => {
+          total.error = messageOf(error);
+          return { manifests: 0, isUsed: true };
+        });
+        total.images += collected?.manifests ?? 0;
+        total.left += collected?.isUsed === true ? 1 : 0;
+      }
+    }
+  });
+  return total;
+}
+
+interface Cleaned {
+  repositories: number;
+  collection?: Collection;
+}
+
+async function cleanUp(context: Context, key: Buffer, isCollection: boolean, signal: AbortSignal): Promise<Cleaned> {
   const connection = directConnection(context.info().registry.pushHost, { insecure: true });
   try {
-    const keeper = gateKeeper(connection.send, key, Math.floor(context.now() / 1000));
+    const keeper = gateKeeper(connection.send, { key, nowSeconds: Math.floor(context.now() / 1000), via: 'direct' });
     const apps = context.stores.of(kinds.app);
     const knownSpaces = new Set(namesOf(context.stores.of(kinds.space).list()));
     const living: Living = {
@@ -122,15 +145,27 @@ async function cleanUp(context: Context, key: Buffer, signal: AbortSignal): Prom
       appsOf: async (ns) => namesOf((await context.cluster.list(kinds.app, { ns, signal })).items),
       spaces: async () => namesOf((await context.cluster.list(kinds.space, { signal })).items),
     };
-    return await removeOrphans(keeper, living, signal);
+    const repositories = await removeOrphans(keeper, living, signal);
+    if (!isCollection) return { repositories };
+    const references = (space: string): Promise<ImageReferences> => readImageReferences(context.cluster, space, signal);
+    return { repositories, collection: await collectImages(keeper, references, signal) };
   } finally {
     connection.close();
   }
 }
 
-/** Cleans up when apps or spaces change, and every hour. @param keys shared with the reconcilers of spaces and builds */
+/** Logs what was done, and returns when the next collection is due. */
+function report(context: Context, { repositories, collection }: Cleaned): number | undefined {
+  if (repositories > 0) context.log.info('removed images of deleted apps', { repositories });
+  if (collection === undefined) return undefined;
+  if (collection.images + collection.left > 0) context.log.info('removed images that nothing uses', { ...collection });
+  return context.now() + (collection.left > 0 ? retryMs : intervalMs);
+}
+
+/** Removes orphans when apps or spaces change, and everything that nothing uses every hour. @param keys shared with the reconcilers of spaces and builds */
 export function imagesReconciler(keys: RegistryKeys): Reconciler {
   let cleanedAt = -Infinity;
+  let collectsAt = -Infinity;
   let changes = 0;
   /** {@link changes} when the cleanup began that runs, or whose outcome was not read yet. */
   let changesBefore: number | undefined;
@@ -148,7 +183,9 @@ export function imagesReconciler(keys: RegistryKeys): Reconciler {
       if (key === undefined) return undefined;
       const left = cleanedAt + pauseMs - context.now();
       if (left > 0) return { requeueAfterMs: left };
-      const outcome = context.outside('images of deleted apps', cleanupTimeoutMs, (signal) => cleanUp(context, key, signal));
+      const outcome = context.outside('images that nothing uses', cleanupTimeoutMs, (signal) =>
+        cleanUp(context, key, context.now() >= collectsAt, signal),
+      );
       if (outcome === undefined) {
         changesBefore ??= changes;
         return undefined;
@@ -157,10 +194,12 @@ export function imagesReconciler(keys: RegistryKeys): Reconciler {
       // same one reconcile, so reconciles do not tell.
       const isLate = changes !== changesBefore;
       [changesBefore, cleanedAt] = [undefined, context.now()];
-      if (!outcome.ok) context.log.warn('images of deleted apps could not be deleted yet', { error: messageOf(outcome.error) });
-      else if (outcome.value > 0) context.log.info('removed images of deleted apps', { repositories: outcome.value });
-      if (!outcome.ok) return { requeueAfterMs: pauseMs * 3 };
-      return { requeueAfterMs: isLate ? pauseMs : intervalMs };
+      if (!outcome.ok) {
+        context.log.warn('images that nothing uses could not be deleted yet', { error: messageOf(outcome.error) });
+        return { requeueAfterMs: pauseMs * 3 };
+      }
+      collectsAt = report(context, outcome.value) ?? collectsAt;
+      return { requeueAfterMs: isLate ? pauseMs : Math.min(intervalMs, collectsAt - context.now()) };
     },
   };
 }

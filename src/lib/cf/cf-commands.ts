@@ -259,6 +259,7 @@ export const cfCommands: Readonly<Record<string, readonly CfCommand[]>> = {
 export const kfCommands: readonly CfCommand[] = [
   ['setup', '', '', ''],
   ['rotate', '', '', ''],
+  ['prune', '', '', ''],
   ['ca-certificate', '', '', ''],
   ['migrate', '', '', ''],
   ['uninstall', '', '', ''],

@@ -70,6 +70,7 @@ export const summaries: Readonly<Record<string, string>> = {
   "orgs": "list all orgs that you can see",
   "packages": "list the packages of an app, newest first",
   "plugins": "list installed plugins with their commands",
+  "prune": "remove the images from the registry that nothing uses",
   "push": "push source code or an image, and run it",
   "releases": "list who released what: user, commit, CI run, droplet",
   "remove-network-policy": "forbid connections from one app to another again",

@@ -148,10 +148,12 @@ function isFull(answer: RegistryAnswer, text: string): boolean {
   return answer.status === 507 || /no space left on device|disk quota exceeded/i.test(text + JSON.stringify(answer.entries));
 }
 
+/** The text of kf's own gate. */
+const isFullGate = ({ message }: RegistryErrorEntry): boolean => message.startsWith('the registry has no disk space left');
+
 /** The gate's own text, with figures. Other registries give the system's text, which does not help users. */
 function fullText({ entries }: RegistryAnswer): string {
-  const said = entries.find(({ message }) => message.startsWith('the registry has no disk space left'));
-  return said?.message ?? 'the registry has no disk space left';
+  return entries.find(isFullGate)?.message ?? 'the registry has no disk space left';
 }
 
 function hintsFor(answer: RegistryAnswer): string[] {
@@ -163,6 +165,7 @@ function hintsFor(answer: RegistryAnswer): string[] {
     ];
   if (answer.entries.some(({ message }) => message.includes('repositories, the most that are possible')))
     return ['kf delete APP for apps that are not needed: this also deletes their images.'];
+  if (answer.entries.some(isFullGate)) return ['An operator can remove the images that nothing uses: kf prune'];
   if (answer.status === 403) return ['The credential that was sent may not do this in this repository.'];
   return [];
 }

@@ -138,9 +138,9 @@ const renderers: Renderers = {
   'info-broken': ({ fault }) => warn(`${fault} Setup writes it again.`),
   'internal-domain-left-out': ({ namespace }) =>
     warn(`The namespace '${namespace}' exists and is not kf's, so there is no domain apps.internal, which needs it.`),
-  'registry-full': ({ free, total }) =>
+  'registry-full': ({ free, total }, bin) =>
     warn(
-      `The registry is nearly full: ${formatBytes(free)} of ${formatBytes(total)} are free, and pushes are refused. Delete apps (this also deletes their images), or give it more space: registrySize in setup.yaml.`,
+      `The registry is nearly full: ${formatBytes(free)} of ${formatBytes(total)} are free, and pushes are refused. Remove what nothing uses (${bin} prune), delete apps (this also deletes their images), or give it more space: registrySize in setup.yaml.`,
     ),
   'gateway-closed': (gateway) =>
     warn(`${takesRoutes(gateway)} its own namespace only, so no app will be reached. ${listenerAdvice(gateway)}`),

@@ -220,6 +220,7 @@ const failing: string[][] = [
   ['stack', 'no-such-stack'],
   ['migrate', 'check', 'no-such-script'],
   ['rotate', 'registry-key'],
+  ['prune', '--dry-run'],
   ['ca-certificate'],
   ['setup', '--dry-run'],
   ['uninstall'],

@@ -9,6 +9,9 @@ import { Exchanges, type ExchangeLimits } from '../../../src/controller/gate/exc
 import { Commits } from '../../../src/controller/gate/commits.ts';
 import { Capacity, type CapacityOptions } from '../../../src/controller/gate/capacity.ts';
 import { ImageStore } from '../../../src/controller/gate/store.ts';
+import { Housekeeping } from '../../../src/controller/gate/housekeeping.ts';
+import { leases } from '../../../src/controller/gate/leases.ts';
+import { RepositoryUse } from '../../../src/controller/gate/repository-use.ts';
 import { createKeeper } from '../../../src/controller/gate/keeper.ts';
 import { createGate } from '../../../src/controller/gate/gate.ts';
 import type { AccessLine } from '../../../src/controller/gate/gate.ts';
@@ -66,6 +69,7 @@ export async function openGate(
     readKeys?: () => readonly Buffer[];
     folder?: string;
     commits?: Commits;
+    use?: RepositoryUse;
     capacity?: Partial<CapacityOptions>;
     connections?: Partial<ConnectionLimits>;
     exchanges?: Partial<ExchangeLimits>;
@@ -80,11 +84,14 @@ export async function openGate(
   const store = new ImageStore(folder);
   const commits = options.commits ?? new Commits();
   const capacity = new Capacity({ store, folder, reserve: 0, ...options.capacity });
-  const keep = createKeeper({ readKeys, store, capacity, onRemoved: () => undefined });
+  const use = options.use ?? new RepositoryUse({ settle: 0 });
+  const housekeeping = new Housekeeping({ store, commits, capacity, log: () => undefined });
+  const keep = createKeeper({ readKeys, store, capacity, use, housekeeping });
+  const lease = leases({ store, use });
   const log = (line: AccessLine) => void lines.push(line);
   const { connections = {} } = options;
   const exchanges = new Exchanges(options.exchanges);
-  const settings = { upstream, readKeys, keep, capacity, commits, connections, exchanges, log, now: () => now };
+  const settings = { upstream, readKeys, keep, capacity, commits, lease, connections, exchanges, log, now: () => now };
   const servers = { push: createGate('push', settings), pull: createGate('pull', settings) };
   const ports = { push: await listen(servers.push), pull: await listen(servers.pull) };
   const all = [servers.push, servers.pull, registry];

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { gateKeeper, imagesReconciler, orphansOf, removeOrphans, type Living } from '../../../src/controller/registry/image-cleanup.ts';
+import { collectImages, imagesReconciler, orphansOf, removeOrphans, type Living } from '../../../src/controller/registry/image-cleanup.ts';
+import { gateKeeper } from '../../../src/lib/gate/keeper.ts';
 import type { Context, Stores } from '../../../src/controller/runtime/reconciler.ts';
 import type { Stored } from '../../../src/lib/api/object.ts';
 import { Readable } from 'node:stream';
@@ -52,10 +53,14 @@ describe('repositories without an app', () => {
   });
 });
 
+const credential = { key: Buffer.from('k'.repeat(32)), nowSeconds: 1_800_000_000, via: 'direct' } as const;
+
 test('an answer of the gate that is not a list ends the cleanup', async () => {
   const send = async () => Promise.resolve({ status: 403, headers: {}, body: Readable.from([Buffer.from('{}')]) });
-  const keeper = gateKeeper(send, Buffer.from('k'.repeat(32)), 1_800_000_000);
-  await expect(keeper.list(AbortSignal.timeout(1_000))).rejects.toThrow("the registry's gate answers GET /kf/repositories with status 403");
+  const keeper = gateKeeper(send, credential);
+  await expect(keeper.list(AbortSignal.timeout(1_000))).rejects.toThrow(
+    "The registry's gate answers GET /kf/repositories with status 403.",
+  );
 });
 
 test('all pages of the gate are processed, one after the other', async () => {
@@ -64,14 +69,10 @@ test('all pages of the gate are processed, one after the other', async () => {
     '/kf/repositories?after=s-1/known-packages': { repositories: ['s-2/gone-cache'] },
   };
   const asked: string[] = [];
-  const keeper = gateKeeper(
-    async ({ method, path }) => {
-      asked.push(`${method} ${path}`);
-      return Promise.resolve({ status: 200, headers: {}, body: Readable.from([Buffer.from(JSON.stringify(pages[path] ?? {}))]) });
-    },
-    Buffer.from('k'.repeat(32)),
-    1_800_000_000,
-  );
+  const keeper = gateKeeper(async ({ method, path }) => {
+    asked.push(`${method} ${path}`);
+    return Promise.resolve({ status: 200, headers: {}, body: Readable.from([Buffer.from(JSON.stringify(pages[path] ?? {}))]) });
+  }, credential);
   expect(await removeOrphans(keeper, cluster, AbortSignal.timeout(1_000))).toBe(2);
   expect(asked).toEqual([
     'GET /kf/repositories',
@@ -81,8 +82,62 @@ test('all pages of the gate are processed, one after the other', async () => {
   ]);
 });
 
+describe('the images of apps that exist', () => {
+  interface Sent {
+    path: string;
+    body?: unknown;
+  }
+  const pages: Record<string, object> = {
+    '/kf/repositories': { now: 5_000, repositories: ['kf-setup/x-packages', 's-1/a-droplets', 's-1/a-packages'], next: 's-1/a-packages' },
+    '/kf/repositories?after=s-1/a-packages': { now: 5_000, repositories: ['s-2/b-droplets'] },
+  };
+  const collectedFrom = (sent: Sent[], answers: Record<string, [status: number, body: object]> = {}) =>
+    gateKeeper(async ({ path, body }) => {
+      sent.push({ path, ...(typeof body === 'string' ? { body: JSON.parse(body) as unknown } : {}) });
+      const [status, answer] = answers[path] ?? [200, pages[path] ?? { manifests: 1, layers: 2 }];
+      return Promise.resolve({ status, headers: {}, body: Readable.from([Buffer.from(JSON.stringify(answer))]) });
+    }, credential);
+  const references = (space: string) => Promise.resolve(new Map([[`${space}/a-droplets`, new Set(['sha256:1'])]]));
+
+  test('are collected by what their own space refers to, one repository after the other', async () => {
+    const sent: Sent[] = [];
+    expect(await collectImages(collectedFrom(sent), references, AbortSignal.timeout(1_000))).toEqual({ images: 3, left: 0 });
+    const of = (repository: string, keep: string[]) => ({
+      path: `/kf/repositories/${repository}/collection`,
+      body: { keep, unusedSince: 1_400 },
+    });
+    expect(sent).toEqual([
+      { path: '/kf/repositories' },
+      of('s-1/a-droplets', ['sha256:1']),
+      of('s-1/a-packages', []),
+      { path: '/kf/repositories?after=s-1/a-packages' },
+      of('s-2/b-droplets', []),
+    ]);
+  });
+
+  test('stay if the API server does not name what their space refers to', async () => {
+    const sent: Sent[] = [];
+    const failing = () => Promise.reject(new Error('not now'));
+    await expect(collectImages(collectedFrom(sent), failing, AbortSignal.timeout(1_000))).rejects.toThrow('not now');
+    expect(sent).toEqual([{ path: '/kf/repositories' }]);
+  });
+
+  test('of one repository that is used, gone or not readable do not keep the others', async () => {
+    const keeper = collectedFrom([], {
+      '/kf/repositories/s-1/a-droplets/collection': [500, {}],
+      '/kf/repositories/s-1/a-packages/collection': [404, { errors: [{ code: 'NAME_UNKNOWN' }] }],
+      '/kf/repositories/s-2/b-droplets/collection': [200, { manifests: 0, layers: 0, isUsed: true }],
+    });
+    expect(await collectImages(keeper, references, AbortSignal.timeout(1_000))).toEqual({
+      images: 0,
+      left: 2,
+      error: "The registry's gate answers POST /kf/repositories/s-1/a-droplets/collection with status 500.",
+    });
+  });
+});
+
 describe('the next cleanup', () => {
-  const ended = { ok: true, value: 0 } as const;
+  const ended = { ok: true, value: { repositories: 0, collection: { images: 0, left: 0 } } } as const;
   const stores = {} as Stores;
 
   /** The result of the last reconcile. `deleted` is the event of a deleted app; each reconcile takes one step, at which the cleanup has ended or not. */

@@ -28,6 +28,14 @@ test.each([
   expect(error).toMatchObject({ code: 'upload', message: `Error from registry: pushing 'a/b': ${text}.` });
 });
 
+test('a full registry of kf names the command that frees space, and another one does not', async () => {
+  const body = (message: string) => JSON.stringify({ errors: [{ code: 'DENIED', message }] });
+  expect((await answer(507, body('the registry has no disk space left: 1M of 1G are free'))).hints).toEqual([
+    'An operator can remove the images that nothing uses: kf prune',
+  ]);
+  expect((await answer(507, body('insufficient storage'))).hints).toEqual([]);
+});
+
 test.each([
   ['text', '{"errors":[{"code":"UNKNOWN","message":"unknown","detail":"write /data/x: no space left on device"}]}'],
   ['an object', '{"errors":[{"code":"UNKNOWN","message":"unknown","detail":{"Err":"no space left on device"}}]}'],

@@ -1,0 +1,171 @@
+// What a collection of the registry keeps, on folders in the layout of CNCF distribution.
+
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { collect } from '../../../src/controller/gate/collection.ts';
+import { RepositoryUse } from '../../../src/controller/gate/repository-use.ts';
+import { ImageStore } from '../../../src/controller/gate/store.ts';
+
+const now = 1_800_000_000_000;
+const hour = 3_600_000;
+const repository = 's-1/a-droplets';
+let folder: string;
+let store: ImageStore;
+const root = (...names: string[]): string => join(folder, 'docker/registry/v2', ...names);
+const hex = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'kf-collection-'));
+  store = new ImageStore(folder);
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+function write(file: string, text: string, ageMs: number): void {
+  mkdirSync(join(file, '..'), { recursive: true });
+  writeFileSync(file, text);
+  utimesSync(file, (now - ageMs) / 1000, (now - ageMs) / 1000);
+}
+
+function blob(text: string): string {
+  const digest = hex(text);
+  write(root('blobs/sha256', digest.slice(0, 2), digest, 'data'), text, 0);
+  return digest;
+}
+
+function layer(text: string, ageMs = 2 * hour): string {
+  const digest = blob(text);
+  write(root('repositories', repository, '_layers/sha256', digest, 'link'), `sha256:${digest}`, ageMs);
+  return digest;
+}
+
+function manifest(content: object, ageMs = 2 * hour): string {
+  const digest = blob(JSON.stringify(content));
+  write(root('repositories', repository, '_manifests/revisions/sha256', digest, 'link'), `sha256:${digest}`, ageMs);
+  return digest;
+}
+
+function tag(name: string, digest: string, ageMs = 2 * hour): void {
+  for (const at of ['current', `index/sha256/${digest}`])
+    write(root('repositories', repository, '_manifests/tags', name, at, 'link'), `sha256:${digest}`, ageMs);
+}
+
+/** A manifest with a config and layers, which are stored too. */
+function image(name: string, layers: string[], ageMs = 2 * hour): string {
+  const descriptor = (text: string) => ({ digest: `sha256:${layer(text, ageMs)}` });
+  return manifest({ name, config: descriptor(`config of ${name}`), layers: layers.map(descriptor) }, ageMs);
+}
+
+const has = (kind: '_layers' | '_manifests/revisions', digest: string): boolean =>
+  existsSync(root('repositories', repository, kind, 'sha256', digest));
+const hasTag = (name: string): boolean => existsSync(root('repositories', repository, '_manifests/tags', name));
+const run = (keep: string[], { dryRun = false, at = now }: { dryRun?: boolean; at?: number } = {}) =>
+  collect(store.repository(repository), { keep, unusedSince: at / 1000 - 3_600, dryRun }, at);
+
+describe('a collection', () => {
+  test('removes what nothing refers to, with its tags and the layers that only it has', async () => {
+    const [kept, old] = [image('kept', ['base', 'kept']), image('old', ['base', 'old'])];
+    tag('b-1', kept);
+    tag('b-2', old);
+    expect(await run([`sha256:${kept}`])).toEqual({ manifests: 1, layers: 2 });
+    expect([has('_manifests/revisions', kept), has('_manifests/revisions', old)]).toEqual([true, false]);
+    expect(['base', 'kept', 'old', 'config of kept', 'config of old'].map((text) => has('_layers', hex(text)))).toEqual([
+      true,
+      true,
+      false,
+      true,
+      false,
+    ]);
+    expect([hasTag('b-1'), hasTag('b-2')]).toEqual([true, false]);
+  });
+
+  test.each([
+    { why: 'a tag that is kept names it', keep: ['latest'], ageMs: 2 * hour },
+    { why: 'it was stored or found by a push less than the time ago', keep: [], ageMs: hour / 2 },
+  ])('keeps an image with all its layers because $why', async ({ keep, ageMs }) => {
+    const imageDigest = image('one', ['base', 'own']);
+    for (const text of ['base', 'own']) layer(text);
+    manifest({ config: { digest: `sha256:${hex('config of one')}` }, layers: [], name: 'unused' });
+    write(root('repositories', repository, '_manifests/revisions/sha256', imageDigest, 'link'), '', ageMs);
+    tag('latest', imageDigest);
+    expect(await run(keep)).toEqual({ manifests: 1, layers: 0 });
+    expect(has('_manifests/revisions', imageDigest)).toBe(true);
+  });
+
+  test('keeps the images of an index, and the layers of an upload whose manifest has not come yet', async () => {
+    const [inner, fresh] = [image('inner', ['inner']), layer('fresh', 60_000)];
+    const index = manifest({ manifests: [{ digest: `sha256:${inner}` }, { digest: 'sha256:none' }, null] });
+    expect(await run([`sha256:${index}`])).toEqual({ manifests: 0, layers: 0 });
+    expect([has('_manifests/revisions', inner), has('_layers', hex('inner')), has('_layers', fresh)]).toEqual([true, true, true]);
+  });
+
+  test('counts the time from the last collection that found a reference', async () => {
+    const digest = image('one', ['own'], 5 * hour);
+    await run([`sha256:${digest}`]);
+    expect(await run([], { at: now + hour / 2 })).toEqual({ manifests: 0, layers: 0 });
+    expect(await run([], { at: now + hour + 1 })).toEqual({ manifests: 1, layers: 2 });
+  });
+
+  test('only tells what would go if that is all that is asked', async () => {
+    const old = image('old', ['old']);
+    const told = await run([], { dryRun: true });
+    expect(told.blobs?.map(({ digest }) => digest).toSorted()).toEqual([old, hex('old'), hex('config of old')].toSorted());
+    expect(told.blobs?.find(({ digest }) => digest === hex('old'))?.bytes).toBe(3);
+    expect(has('_manifests/revisions', old)).toBe(true);
+  });
+
+  test('removes nothing from a repository with a manifest that cannot be read', async () => {
+    const digest = blob('not JSON');
+    write(root('repositories', repository, '_manifests/revisions/sha256', digest, 'link'), '', 0);
+    const old = image('old', ['old']);
+    await expect(run([])).rejects.toThrow('JSON');
+    expect(has('_manifests/revisions', old)).toBe(true);
+  });
+
+  test('that was killed is finished by the next one', async () => {
+    const kept = image('kept', ['base']);
+    const old = image('old', ['old']);
+    rmSync(root('repositories', repository, '_manifests/revisions/sha256', old, 'link'));
+    rmSync(root('repositories', repository, '_layers/sha256', hex('old'), 'link'));
+    expect(await run([`sha256:${kept}`])).toEqual({ manifests: 1, layers: 2 });
+  });
+});
+
+describe('the use of a repository', () => {
+  test('prevents its collection, and nobody waits for the other', async () => {
+    const use = new RepositoryUse({ settle: 0 });
+    const leave = await use.enter(repository);
+    expect(await use.alone(repository, () => Promise.resolve('collected'))).toBeUndefined();
+    expect(await use.alone('s-1/other', () => Promise.resolve('collected'))).toBe('collected');
+    leave(true);
+    expect(await use.alone(repository, () => Promise.resolve('collected'))).toBe('collected');
+  });
+
+  test('waits while the repository is collected', async () => {
+    const use = new RepositoryUse({ settle: 0 });
+    const order: string[] = [];
+    let end: () => void = () => undefined;
+    const collected = use.alone(repository, () => new Promise<void>((resolve) => (end = resolve)));
+    const entered = use.enter(repository).then(() => order.push('entered'));
+    await use.enter('s-1/other');
+    order.push('collected');
+    end();
+    await Promise.all([collected, entered]);
+    expect(order).toEqual(['collected', 'entered']);
+  });
+
+  test('that ended without an answer, or before the gate was started again, prevents it for a while', async () => {
+    let at = 0;
+    const use = new RepositoryUse({ now: () => at });
+    const isCollected = async (): Promise<boolean> => (await use.alone(repository, () => Promise.resolve(true))) ?? false;
+    expect(await isCollected()).toBe(false);
+    at = 10_000;
+    expect(await isCollected()).toBe(true);
+    (await use.enter(repository))(false);
+    expect(await isCollected()).toBe(false);
+    at += 600_001;
+    expect(await isCollected()).toBe(true);
+  });
+});
