@@ -1,7 +1,8 @@
-import { expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Node } from '../../../src/lib/api/core.ts';
 import type { Stored } from '../../../src/lib/api/object.ts';
-import { judgePull } from '../../../src/lib/ops/install/proofs.ts';
+import type { Cluster } from '../../../src/lib/kube/cluster.ts';
+import { judgePull, provePull } from '../../../src/lib/ops/install/proofs.ts';
 import { nodesOfEachClass } from '../../../src/lib/ops/install/registry-proof.ts';
 
 const ready = [{ type: 'Ready', status: 'True' }];
@@ -52,4 +53,41 @@ test("a failed pull is reported with the kubelet's text, an unscheduled pod with
   const unplaced = [{ type: 'PodScheduled', status: 'False', message: '0/1 nodes are available' }];
   expect(judgePull({ status: { conditions: unplaced } } as never)).toEqual({ pulled: false, failure: '0/1 nodes are available' });
   expect(judgePull(undefined)).toEqual({ pulled: false });
+});
+
+describe('the pull test', () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
+  /** A node that refuses the first pods for ever, as a kubelet does for ten seconds and more. */
+  function nodeThatRefuses(count: number) {
+    const [created, deleted]: [string[], string[]] = [[], []];
+    const stateOf = (name: string) =>
+      created.indexOf(name) < count
+        ? { waiting: { reason: 'ErrImagePull', message: 'no basic auth credentials' } }
+        : { waiting: { reason: 'RunContainerError', message: 'no such file' } };
+    const cluster = {
+      create: (_: unknown, { metadata }: { metadata: { name: string } }) => Promise.resolve(created.push(metadata.name)),
+      get: (_: unknown, __: string, name: string) => Promise.resolve({ status: { containerStatuses: [{ state: stateOf(name) }] } }),
+      delete: (_: unknown, __: string, name: string) => Promise.resolve(deleted.push(name) > 0),
+    } as unknown as Cluster;
+    return { cluster, created, deleted };
+  }
+
+  test('is made again with another pod when the kubelet had not read the pull secret in time', async () => {
+    const { cluster, created, deleted } = nodeThatRefuses(1);
+    const proved = provePull(cluster, { image: 'localhost:32500/x@sha256:1', pullSecret: 's', node: 'one' });
+    await vi.advanceTimersByTimeAsync(5_000);
+    await proved;
+    expect([created.length, deleted]).toEqual([2, created]);
+  });
+
+  test("fails with the kubelet's text when the node refuses for more than ten seconds", async () => {
+    const { cluster, created, deleted } = nodeThatRefuses(Infinity);
+    const proved = provePull(cluster, { image: 'localhost:32500/x@sha256:1', pullSecret: 's', node: 'one' });
+    const ended = expect(proved).rejects.toThrow('Node one could not pull from the registry that setup installed: ErrImagePull: no basic');
+    await vi.advanceTimersByTimeAsync(15_000);
+    await ended;
+    expect([created.length, deleted]).toEqual([6, created]);
+  });
 });

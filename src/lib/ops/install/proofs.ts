@@ -10,7 +10,7 @@ import { podType, type Pod } from '../../api/pod-kind.ts';
 import { defined } from '../../defined.ts';
 import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
-import { waitFor } from '../../wait.ts';
+import { sleep, waitFor } from '../../wait.ts';
 import { checkHost } from '../../../templates/setup/check-route.ts';
 import { gatewayName, traefikName } from '../../../templates/setup/gateway.ts';
 import { gatewayNamespace } from '../../../templates/setup/namespaces.ts';
@@ -21,6 +21,9 @@ import { defaultDomain } from './defaults.ts';
 import { reachThroughGateway, urlOf, type GatewayAddress } from '../routes/http-probe.ts';
 
 const pullTestMs = 60_000;
+/** From then on a refusal counts. */
+const refusedMs = 10_000;
+const nextPullMs = 2_000;
 const pullFailures = ['ErrImagePull', 'ImagePullBackOff', 'InvalidImageName', 'ImageInspectError', 'RegistryUnavailable'];
 
 /** The scheduler's message why it has no node for a pod. */
@@ -63,33 +66,35 @@ function pullError(node: string | undefined, failure: string): KfError {
 }
 
 /**
- * Lets a node pull an image.
+ * Lets a node pull an image. The first refusals may come before kube-proxy has set up the node port, or before the kubelet has read the pull secret, for
+ * which it waits one second only. A kubelet tries a pod's image again after ten seconds at the earliest, and that of a new pod at once.
  * @throws KfError `failed` with the kubelet's own message, or the scheduler's
  */
 export async function provePull(cluster: Cluster, { image, pullSecret, node }: PullTest, signal?: AbortSignal): Promise<void> {
-  const name = `kf-pull-test-${randomUUID().slice(0, 8)}`;
-  await cluster.create(podType, buildPullTest(systemNamespace, name, image, pullSecret, node));
+  const started = performance.now();
+  const pods: string[] = [];
+  let failure: string | undefined;
+  const late = (): KfError => pullError(node, failure ?? 'no answer from the kubelet within 60 s');
+  const addPod = async (): Promise<void> => {
+    const name = `kf-pull-test-${randomUUID().slice(0, 8)}`;
+    pods.push(name);
+    await cluster.create(podType, buildPullTest(systemNamespace, name, image, pullSecret, node));
+  };
+  const isPulled = async (): Promise<true | undefined> => {
+    const verdict = judgePull(await cluster.get(podType, systemNamespace, pods.at(-1) ?? ''));
+    if (verdict.pulled) return true;
+    if (verdict.failure === undefined) return undefined;
+    ({ failure } = verdict);
+    if (performance.now() - started > refusedMs) throw late();
+    await sleep(nextPullMs, signal);
+    await addPod();
+    return undefined;
+  };
   try {
-    const started = performance.now();
-    let failure: string | undefined;
-    const late = (): KfError => pullError(node, failure ?? 'no answer from the kubelet within 60 s');
-    const isPulled = async (): Promise<true | undefined> => {
-      const verdict = judgePull(await cluster.get(podType, systemNamespace, name));
-      if (verdict.pulled) return true;
-      failure = verdict.failure ?? failure;
-      // The first refusal may come before kube-proxy has set up the node port; after ten seconds it counts.
-      if (failure !== undefined && performance.now() - started > 10_000) throw late();
-      return undefined;
-    };
-    await waitFor(isPulled, {
-      timeoutMs: pullTestMs,
-      intervalMs: 250,
-      describe: image,
-      late,
-      ...defined({ signal }),
-    });
+    await addPod();
+    await waitFor(isPulled, { timeoutMs: pullTestMs, intervalMs: 250, describe: image, late, ...defined({ signal }) });
   } finally {
-    await cluster.delete(podType, systemNamespace, name, { gracePeriodSeconds: 0 });
+    for (const name of pods) await cluster.delete(podType, systemNamespace, name, { gracePeriodSeconds: 0 });
   }
 }
 
