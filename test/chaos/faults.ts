@@ -65,6 +65,16 @@ export async function deleteControllerPod(): Promise<void> {
   await kubectl('-n', 'kf-system', 'delete', 'pod', '-l', 'app=kf-controller', '--grace-period=0', '--force', '--wait=false');
 }
 
+/** The registry's pod, with the gate, is deleted at once; its volume stays. */
+export async function deleteRegistryPod(): Promise<void> {
+  await kubectl('-n', 'kf-system', 'delete', 'pod', '-l', 'app=kf-registry', '--grace-period=0', '--force', '--wait=false');
+}
+
+/** The gateway's pod is deleted at once: no route answers until its successor runs. */
+export async function deleteGatewayPod(): Promise<void> {
+  await kubectl('-n', 'kf-node', 'delete', 'pod', '-l', 'app=kf-gateway', '--grace-period=0', '--force', '--wait=false');
+}
+
 /** The API server is killed and started again by the node. */
 export async function killApiServer(): Promise<void> {
   const init = initOfCluster();

@@ -1,34 +1,78 @@
-// `npm run chaos [ROUNDS]`: repeats the tests of test/cluster/chaos.test.ts, each round with its own seed, on its own cluster.
-// `KF_CHAOS_SEED=N npm run chaos 1` repeats one round.
+// `npm run chaos`: kf with faults, on a cluster of its own.
+//   npm run chaos -- [--minutes N] [--seed S]   a session of commands while programs are killed at random (30 minutes)
+//   npm run chaos -- rounds [N] [--seed S]      repeats the tests of test/cluster/chaos.test.ts, each round with its own seed
 
 import { spawn } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
 import { toolsEnv } from '../../tools/environment.ts';
+import { Kf } from '../support/kf.ts';
 import { withCluster } from '../support/rings.ts';
 import { chance, seedOfRun } from './seed.ts';
+import { ChaosSession } from './session.ts';
+import { asDeclared, baseline, leavesNothing, orphans } from './verify.ts';
 
-const defaultRounds = 10;
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { minutes: { type: 'string', default: '30' }, seed: { type: 'string' } },
+});
+const seed = values.seed === undefined ? seedOfRun() : Number(values.seed);
+const meanMs = 20_000;
+const reportFile = 'test-results/chaos.md';
 
-function round(seed: number, env: Record<string, string>): Promise<number> {
+function round(roundSeed: number, env: Record<string, string>): Promise<number> {
   return new Promise((resolve, reject) => {
     const args = ['run', '--project', 'cluster', 'test/cluster/chaos.test.ts'];
     const child = spawn('vitest', args, {
       stdio: ['ignore', 'inherit', 'inherit'],
-      env: toolsEnv({ ...env, KF_CHAOS_SEED: String(seed) }),
+      env: toolsEnv({ ...env, KF_CHAOS_SEED: String(roundSeed) }),
     });
     child.on('error', reject);
     child.on('exit', (code) => resolve(code ?? 1));
   });
 }
 
-const rounds = Number(process.argv[2] ?? defaultRounds);
-const first = seedOfRun();
-const next = chance(first);
-const bad: number[] = [];
-await withCluster(async (env) => {
-  for (let n = 0, seed = first; n < rounds; n += 1, seed = 1 + Math.floor(next() * 999_999)) {
-    console.log(`\n== round ${n + 1} of ${rounds}, KF_CHAOS_SEED=${seed} ==`);
-    if ((await round(seed, env)) !== 0) bad.push(seed);
-  }
-});
-console.log(bad.length === 0 ? `${rounds} rounds passed.` : `Failed with KF_CHAOS_SEED=${bad.join(', ')}`);
+/** @returns the seeds of the rounds that failed */
+async function rounds(count: number): Promise<string[]> {
+  const next = chance(seed);
+  const bad: string[] = [];
+  await withCluster(async (env) => {
+    for (let n = 0, own = seed; n < count; n += 1, own = 1 + Math.floor(next() * 999_999)) {
+      console.log(`\n== round ${n + 1} of ${count}, KF_CHAOS_SEED=${own} ==`);
+      if ((await round(own, env)) !== 0) bad.push(`failed with KF_CHAOS_SEED=${own}`);
+    }
+  });
+  return bad;
+}
+
+/** @returns what did not hold */
+async function session(minutes: number): Promise<string[]> {
+  return withCluster(async (env) => {
+    Object.assign(process.env, env);
+    const kf = await Kf.create();
+    const before = await baseline();
+    const log = (line: string): void => console.log(line);
+    const apps = ['chaos-a', 'chaos-b', 'chaos-c'];
+    console.log(`seed ${seed}, ${minutes} minutes`);
+    const started = Date.now();
+    const { declared, tally, findings } = await new ChaosSession(kf, { seed, apps, minutes, meanMs, log }).play();
+    const wrong = [...findings];
+    const note = (error: unknown): void => void wrong.push(error instanceof Error ? error.message : String(error));
+    for (const [name, app] of declared) await asDeclared(kf, name, app).catch(note);
+    wrong.push(...(await orphans()).map((name) => `belongs to nothing: ${name}`));
+    await leavesNothing(kf, apps, before).catch(note);
+    wrong.push(...[...tally.missedSteps, ...tally.missedFaults].map((what) => `never hit: ${what}`));
+    const head = `Seed ${seed}, ${Math.round((Date.now() - started) / 60_000)} minutes.`;
+    const text = `${head}\n\n${tally.render()}\n\n${wrong.length === 0 ? 'All apps are as declared; nothing is left over.' : wrong.join('\n')}\n`;
+    mkdirSync('test-results', { recursive: true });
+    writeFileSync(reportFile, text);
+    console.log(text);
+    await kf.remove();
+    return wrong;
+  });
+}
+
+const [mode = 'session', count = '10'] = positionals;
+const bad = mode === 'rounds' ? await rounds(Number(count)) : await session(Number(values.minutes));
+console.log(bad.length === 0 ? 'passed' : `${bad.length} failures`);
 process.exitCode = bad.length === 0 ? 0 : 1;

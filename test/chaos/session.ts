@@ -1,0 +1,225 @@
+// A session of everyday commands while programs are killed. Each turn has one fault at a time that the seed decides, then some commands in peace.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ringEnv, type Kf, type Ran } from '../support/kf.ts';
+import {
+  apiServerAnswers,
+  controllerReady,
+  deleteControllerPod,
+  deleteGatewayPod,
+  deleteRegistryPod,
+  killApiServer,
+  killControllerProcess,
+} from './faults.ts';
+import { interrupted } from './interrupt.ts';
+import { chance } from './seed.ts';
+import {
+  after,
+  commandOf,
+  isPossible,
+  preparing,
+  serviceOf,
+  shuffled,
+  stepNames,
+  type Declared,
+  type Draw,
+  type StepName,
+} from './steps.ts';
+import { Tally } from './tally.ts';
+
+/** The faults that do not end the command itself. */
+const serverFaults = {
+  'controller killed': async () => void killControllerProcess(),
+  'controller deleted': deleteControllerPod,
+  'registry deleted': deleteRegistryPod,
+  'gateway deleted': deleteGatewayPod,
+  'API server killed': async () => {
+    await killApiServer();
+    await apiServerAnswers();
+  },
+} satisfies Record<string, () => Promise<void>>;
+type ServerFault = keyof typeof serverFaults;
+type Fault = ServerFault | 'command killed';
+export const faultNames = ['command killed', ...(Object.keys(serverFaults) as ServerFault[])] as const;
+
+/** Classes of errors that a command may end with while a program that it needs is away (docs/exit-codes.md): timeout, unreachable, accepted. */
+const honest = new Set([9, 11, 12]);
+const waitsForInstances: ReadonlySet<StepName> = new Set(['push', 'restart', 'start', 'rollback', 'scale', 'stop']);
+const mostTries = 8;
+const pauseMs = 5_000;
+
+export interface SessionOptions {
+  seed: number;
+  apps: readonly string[];
+  /** Turns; without it, turns are made until the time is up and each step was hit. */
+  turns?: number;
+  minutes?: number;
+  /** Mean time between two faults. */
+  meanMs: number;
+  log: (line: string) => void;
+}
+
+export interface Played {
+  declared: Map<string, Declared | undefined>;
+  tally: Tally;
+  /** Outcomes that no fault excuses. */
+  findings: string[];
+}
+
+interface Turn {
+  fault: Fault | undefined;
+  /** From the start of the command. */
+  delayMs: number;
+  draw: Draw;
+}
+
+export class ChaosSession {
+  readonly #kf: Kf;
+  readonly #options: SessionOptions;
+  readonly #random: () => number;
+  readonly #apps: Map<string, Declared | undefined>;
+  readonly #tally = new Tally(faultNames, stepNames);
+  readonly #findings: string[] = [];
+  #steps: StepName[] = [];
+  #faults: Fault[] = [];
+
+  constructor(kf: Kf, options: SessionOptions) {
+    this.#kf = kf;
+    this.#options = options;
+    this.#random = chance(options.seed);
+    this.#apps = new Map(options.apps.map((name) => [name, undefined]));
+  }
+
+  async play(): Promise<Played> {
+    const { turns, minutes = 0, meanMs } = this.#options;
+    for (const app of this.#apps.keys()) await this.#kf.ok('create-user-provided-service', serviceOf(app), '-p', '{"url":"chaos"}');
+    const ends = Date.now() + minutes * 60_000;
+    for (let turn = 1; turns === undefined ? Date.now() < ends || this.#isMissing(turn) : turn <= turns; turn += 1) {
+      const next = Date.now() - Math.log(1 - this.#random()) * meanMs;
+      await this.#turn(turn);
+      const calm = meanMs === 0 ? 0 : Math.floor(this.#random() * 3);
+      for (let n = 0; n < calm; n += 1) await this.#step(this.#peaceful(), { fault: undefined, delayMs: 0, draw: this.#draw() });
+      await sleep(Math.max(0, next - Date.now()));
+    }
+    await apiServerAnswers();
+    await controllerReady();
+    return { declared: this.#apps, tally: this.#tally, findings: this.#findings };
+  }
+
+  /** After the time, until each step was hit; a fault can come too late for a quick step. */
+  #isMissing(turn: number): boolean {
+    return turn < 400 && (this.#tally.missedSteps.length > 0 || this.#tally.missedFaults.length > 0);
+  }
+
+  /** Each step and each fault comes as often as the others: both are dealt from shuffled decks. */
+  async #turn(turn: number): Promise<void> {
+    if (this.#steps.length === 0) this.#steps = shuffled(stepNames, this.#random);
+    if (this.#faults.length === 0) this.#faults = shuffled(faultNames, this.#random);
+    const [step, fault] = [this.#steps.pop(), this.#faults.pop()];
+    if (step === undefined || fault === undefined) return;
+    const draw = this.#draw();
+    // A command needs a third of a second until its first request; those that wait for instances last longer than the others.
+    const delayMs = 300 + this.#random() * (fault === 'command killed' && !waitsForInstances.has(step) ? 500 : 2_000);
+    this.#options.log(`turn ${turn}: ${step}, ${fault} after ${Math.round(delayMs)} ms`);
+    await this.#step(step, { fault, delayMs, draw });
+  }
+
+  #draw(): Draw {
+    return { instances: 1 + Math.floor(this.#random() * 2), value: `v${Math.floor(this.#random() * 1_000_000)}` };
+  }
+
+  #peaceful(): StepName {
+    return shuffled(stepNames, this.#random).find((step) => step !== 'delete') ?? 'restart';
+  }
+
+  /** Makes the step with the first app that allows it; without one, makes it possible first. */
+  async #step(step: StepName, turn: Turn): Promise<void> {
+    const names = shuffled([...this.#apps.keys()], this.#random);
+    const name = names.find((app) => isPossible(step, this.#apps.get(app))) ?? names[0] ?? '';
+    while (!isPossible(step, this.#apps.get(name))) {
+      const first = preparing(step, this.#apps.get(name));
+      await this.#make(name, first, { fault: undefined, delayMs: 0, draw: turn.draw });
+    }
+    await this.#make(name, step, turn);
+  }
+
+  async #make(name: string, step: StepName, turn: Turn): Promise<void> {
+    const app = this.#apps.get(name);
+    const target = step === 'rollback' && app !== undefined ? await this.#earlier(name, app) : undefined;
+    const args = commandOf(step, name, app, turn.draw, image, target);
+    const started = Date.now();
+    await this.#untilDone(step, args, turn);
+    this.#tally.took(step, Date.now() - started);
+    const next = after(step, app, turn.draw, target === undefined ? undefined : app?.history.get(target));
+    this.#apps.set(name, next);
+    if (next !== undefined && ['push', 'restart', 'start', 'rollback'].includes(step)) await this.#note(name, next);
+  }
+
+  /** The newest revision that does not run, and of which the session knows what it was started with. */
+  async #earlier(name: string, app: Declared): Promise<number | undefined> {
+    const revisions = await this.#revisions(name);
+    return revisions.find(({ version, deployed, deployable }) => deployable && !deployed && app.history.has(version))?.version;
+  }
+
+  async #note(name: string, app: Declared): Promise<void> {
+    const newest = (await this.#revisions(name))[0]?.version;
+    if (newest !== undefined) app.history.set(newest, app.running);
+  }
+
+  async #revisions(name: string): Promise<{ version: number; deployed: boolean; deployable: boolean }[]> {
+    const ran = await this.#again(['revisions', name, '--json'], 'none');
+    return (JSON.parse(ran.stdout) as { result: { version: number; deployed: boolean; deployable: boolean }[] }).result;
+  }
+
+  async #untilDone(step: StepName, args: string[], { fault, delayMs }: Turn): Promise<void> {
+    if (fault === undefined) return void (await this.#again(args, 'none'));
+    this.#tally.commands += 1;
+    if (fault === 'command killed') {
+      const { code, milliseconds } = await interrupted(this.#kf.start(args), 'SIGKILL', delayMs);
+      if (code === null) this.#tally.hit(fault, step);
+      else this.#options.log(`  ${args.join(' ')} had ended before it was killed (${code}, ${Math.round(milliseconds)} ms)`);
+      return void (await this.#again(args, fault));
+    }
+    const running = { now: true };
+    const inject = async (): Promise<void> => {
+      await sleep(delayMs);
+      if (running.now) this.#tally.hit(fault, step);
+      await serverFaults[fault]();
+    };
+    const injected = inject();
+    const ran = await this.#run(args).finally(() => (running.now = false));
+    await injected;
+    if (ran.code !== 0) {
+      this.#failed(args, fault, ran);
+      await this.#again(args, fault);
+    }
+  }
+
+  #run(args: string[]): Promise<Ran> {
+    return this.#kf.run(args, { env: { KF_EXIT_CODES: 'class' } });
+  }
+
+  /** Runs a command as a user does who tries again. @throws Error when it fails all the time */
+  async #again(args: string[], fault: string): Promise<Ran> {
+    for (let left = mostTries; ; left -= 1) {
+      this.#tally.commands += 1;
+      const ran = await this.#run(args);
+      if (ran.code === 0) return ran;
+      this.#failed(args, fault, ran);
+      if (left === 1) throw new Error(`kf ${args.join(' ')} still fails: ${ran.stderr}`);
+      await sleep(pauseMs);
+    }
+  }
+
+  #failed(args: string[], fault: string, { code, stderr, stdout }: Ran): void {
+    const message = (stderr === '' ? stdout : stderr).trim().split('\n').slice(0, 3).join(' / ');
+    const failure = { command: args.slice(0, 2).join(' '), fault, class: code, message };
+    this.#tally.failures.push(failure);
+    this.#options.log(`  failed: ${args.join(' ')}: class ${code}\n${stderr}`);
+    if (!honest.has(code)) this.#findings.push(`kf ${args.join(' ')} (${fault}) ended with class ${code}: ${message}`);
+  }
+}
+
+function image(version: number): string {
+  return `${ringEnv('KF_CLUSTER_NODE_REGISTRY')}/kf/sample:${version}`;
+}
