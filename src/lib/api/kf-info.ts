@@ -87,6 +87,7 @@ export interface NetworkSettings {
 }
 
 const setupHint = ['kf setup'];
+const installHint = ['Install the kf that set this cluster up, or a newer one.'];
 
 /** Parses the ConfigMap's text. A newer format is rejected before its fields are read. */
 export function parseKfInfo(text: string): KfInfo {
@@ -107,7 +108,7 @@ export function parseKfInfo(text: string): KfInfo {
       'conflict',
       `This kf is too old for the cluster: it knows format ${infoFormat} of kf-info, the cluster has ${info.format}.`,
       {
-        hints: ['Install the kf that set this cluster up, or a newer one.'],
+        hints: installHint,
       },
     );
   }
@@ -135,14 +136,43 @@ export function compareVersions(a: string, b: string): number {
   return 0;
 }
 
+/** How many releases `a` is ahead of `b`: 1 for 0.4.x and 0.3.x. Undefined between major versions, where numbers do not tell it. */
+export function releasesAhead(a: string, b: string): number | undefined {
+  const [left, right] = [numbers(a), numbers(b)];
+  return left[0] === right[0] ? (left[1] ?? 0) - (right[1] ?? 0) : undefined;
+}
+
+/** Throws when this kf would set up a version of the cluster that is too far before the present one; call it before the first write. */
+export function requireSafeDowngrade({ controller }: KfInfo, cliVersion: string): void {
+  if ((releasesAhead(controller.version, cliVersion) ?? 0) <= mostReleasesApart) return;
+  throw new KfError(
+    'conflict',
+    `The cluster has kf ${controller.version}; setup can go back by one release at a time, not to ${cliVersion}.`,
+    {
+      hints: installHint,
+    },
+  );
+}
+
+/** CLI and controller may be this many releases apart (docs/compatibility.md). */
+const mostReleasesApart = 1;
+
 /** Throws when the versions of CLI and controller do not fit together; call it before the first write. */
 export function requireCompatible(info: KfInfo, cliVersion: string): void {
+  const ahead = releasesAhead(cliVersion, info.controller.version) ?? 0;
+  if (Math.abs(ahead) > mostReleasesApart) {
+    const [older, hints] =
+      ahead < 0
+        ? ([`This kf (${cliVersion}) is too old for the cluster's controller (${info.controller.version})`, installHint] as const)
+        : ([`The cluster's controller (${info.controller.version}) is too old for this kf (${cliVersion})`, setupHint] as const);
+    throw new KfError('conflict', `${older}: they may be one release apart.`, { hints });
+  }
   if (compareVersions(cliVersion, info.oldestCli) < 0) {
     throw new KfError(
       'conflict',
       `This kf (${cliVersion}) is too old for the cluster, whose controller is ${info.controller.version}; it needs ${info.oldestCli} or newer.`,
       {
-        hints: ['Install the kf that set this cluster up, or a newer one.'],
+        hints: installHint,
       },
     );
   }

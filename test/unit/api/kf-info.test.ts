@@ -1,5 +1,5 @@
-import { expect, test } from 'vitest';
-import { compareVersions, parseKfInfo, requireCompatible } from '../../../src/lib/api/kf-info.ts';
+import { describe, expect, test } from 'vitest';
+import { compareVersions, parseKfInfo, requireCompatible, requireSafeDowngrade } from '../../../src/lib/api/kf-info.ts';
 
 const info = {
   format: 1,
@@ -39,7 +39,7 @@ test('versions are compared as numbers', () => {
 });
 
 test('a CLI older than the installation allows is refused', () => {
-  const parsed = parseKfInfo(JSON.stringify({ ...info, oldestCli: '0.3.0' }));
+  const parsed = parseKfInfo(JSON.stringify({ ...info, oldestCli: '0.3.0', controller: { version: '0.3.0', namespace: 'kf-system' } }));
   expect(() => requireCompatible(parsed, '0.2.9')).toThrow('This kf (0.2.9) is too old for the cluster');
   expect(() => requireCompatible(parsed, '0.3.0')).not.toThrow();
 });
@@ -47,4 +47,32 @@ test('a CLI older than the installation allows is refused', () => {
 test('a controller older than the CLI needs is refused', () => {
   const parsed = parseKfInfo(JSON.stringify({ ...info, controller: { version: '0.0.9', namespace: 'kf-system' } }));
   expect(() => requireCompatible(parsed, '0.1.0')).toThrow("The cluster's controller (0.0.9) is too old for this kf (0.1.0)");
+});
+
+describe('a CLI and a controller', () => {
+  const of = (version: string, oldestCli = '0.1.0') =>
+    parseKfInfo(JSON.stringify({ ...info, oldestCli, controller: { version, namespace: 'kf-system' } }));
+
+  test.each([
+    ['0.4.0', '0.4.7'],
+    ['0.3.9', '0.4.0'],
+    ['0.5.0', '0.4.1'],
+    ['1.0.0', '0.9.0'],
+  ])('of versions %s and %s work together', (cli, controller) => {
+    expect(() => requireCompatible(of(controller), cli)).not.toThrow();
+  });
+
+  test.each([
+    ['0.3.9', '0.5.0', "This kf (0.3.9) is too old for the cluster's controller (0.5.0): they may be one release apart."],
+    ['0.5.0', '0.3.9', "The cluster's controller (0.3.9) is too old for this kf (0.5.0): they may be one release apart."],
+  ])('of versions %s and %s say in one sentence that they do not', (cli, controller, sentence) => {
+    expect(() => requireCompatible(of(controller), cli)).toThrow(sentence);
+  });
+
+  test('setup goes back by one release, not by two', () => {
+    expect(() => requireSafeDowngrade(of('0.5.0'), '0.4.0')).not.toThrow();
+    expect(() => requireSafeDowngrade(of('0.5.0'), '0.3.0')).toThrow(
+      'The cluster has kf 0.5.0; setup can go back by one release at a time, not to 0.3.0.',
+    );
+  });
 });

@@ -3,11 +3,13 @@
 
 import { routesOf } from '../../api/app.ts';
 import { kinds } from '../../api/group.ts';
+import { requireCompatible } from '../../api/kf-info.ts';
 import type { Stored } from '../../api/object.ts';
 import type { CFApp, CFRoute } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import { retryOnConflict } from '../../kube/retry-on-conflict.ts';
 import type { SpaceSession } from '../../session/session.ts';
+import { kfVersion } from '../../version.ts';
 import { waitUntilUnrouted } from '../routes/unrouted.ts';
 import { stopApp } from './lifecycle.ts';
 
@@ -60,7 +62,9 @@ async function takeOffRoutes(session: SpaceSession, app: Stored<CFApp>): Promise
 /** @throws KfError `conflict` when a route to delete is also mapped to another app; the app stays */
 export async function deleteApp(session: SpaceSession, app: Stored<CFApp>, options: DeleteOptions): Promise<Deleted> {
   const { cluster, space, signal } = session;
-  const mapped = routesOf(app, (await cluster.list(kinds.route, { ns: space.guid, signal })).items);
+  const [{ items }, info] = await Promise.all([cluster.list(kinds.route, { ns: space.guid, signal }), session.info()]);
+  requireCompatible(info, kfVersion());
+  const mapped = routesOf(app, items);
   const routes = options.routes ? mapped : [];
   for (const route of routes) assertNotShared(app, route);
   if (mapped.length > 0) await takeOffRoutes(session, app);

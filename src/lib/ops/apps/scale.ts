@@ -2,12 +2,14 @@
 
 import { instanceCountsOf, webProcess } from '../../api/app.ts';
 import { annotations, kinds, labels } from '../../api/group.ts';
+import { requireCompatible } from '../../api/kf-info.ts';
 import type { Stored } from '../../api/object.ts';
 import type { CFApp, CFProcess, DeploymentStatus } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import { watchObject } from '../../kube/watch-list.ts';
 import { unlessLate } from '../../wait.ts';
 import type { SpaceSession } from '../../session/session.ts';
+import { kfVersion } from '../../version.ts';
 import { scaleDirectly } from './direct-scaling.ts';
 import { absentAfterMsWhereDoneDirectly, awaitedIn, unlessAbsent, whereControllerIs } from '../controller-wait.ts';
 import { changeApp, changeProcess, newDeployId, scaleProcess } from './changes.ts';
@@ -142,7 +144,8 @@ async function waitForInstances(session: SpaceSession, app: Stored<CFApp>, proce
 
 /** Applies the given changes and waits until they have taken effect. Sizes are written first, so that new instances get them. */
 export async function scaleApp(session: SpaceSession, app: Stored<CFApp>, options: ScaleOptions): Promise<void> {
-  const process = await findProcess(session, app, options.process ?? webProcess);
+  const [process, info] = await Promise.all([findProcess(session, app, options.process ?? webProcess), session.info()]);
+  requireCompatible(info, kfVersion());
   const sizes: Record<string, number> = {};
   if (options.memoryMB !== undefined && options.memoryMB !== process.spec.memoryMB) sizes['memoryMB'] = options.memoryMB;
   if (options.diskMB !== undefined && options.diskMB !== process.spec.diskQuotaMB) sizes['diskQuotaMB'] = options.diskMB;

@@ -1,6 +1,7 @@
 // `kf setup`: inspects, plans, applies the parts in order, tests, and reports the result.
 
 import { randomUUID } from 'node:crypto';
+import { requireSafeDowngrade } from '../../api/kf-info.ts';
 import type { KubeObject } from '../../api/object.ts';
 import { defined } from '../../defined.ts';
 import type { Cluster } from '../../kube/cluster.ts';
@@ -82,6 +83,7 @@ async function prepare(context: SetupContext, order: SetupOrder): Promise<Prepar
   context.report({ type: 'install-step', step: 'inspect' });
   const { cluster } = context;
   const [facts, recorded] = await Promise.all([inspectCluster(cluster), recordedInfo(cluster)]);
+  if (recorded.info !== undefined) requireSafeDowngrade(recorded.info, context.version);
   const [network, kept] = await Promise.all([readNetwork(cluster, recorded.info), keptSettings(cluster, order, recorded)]);
   if (recorded.fault !== undefined) context.report({ type: 'info-broken', fault: recorded.fault });
   const plan = resolvePlan(settle(order, kept), context.version, facts.exposure, network);

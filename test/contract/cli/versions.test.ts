@@ -1,0 +1,82 @@
+// A CLI and a controller that are too many releases apart: every command that writes says so in one sentence, and writes nothing (docs/compatibility.md).
+
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { configMapType, secretType } from '../../../src/lib/api/core.ts';
+import { kinds } from '../../../src/lib/api/group.ts';
+import { bundleForTests, Cli } from '../../support/cli.ts';
+import { ServedCluster } from '../../support/served-cluster.ts';
+
+const bundle = bundleForTests();
+const ns = 'space-guid';
+let cluster: ServedCluster;
+let cli: Cli;
+
+beforeEach(async () => {
+  cluster = await (await ServedCluster.start()).installed();
+  const place = { KF_ORG: 'example-org', KF_SPACE: 'example-space' };
+  cli = new Cli(bundle.program, { KUBECONFIG: cluster.server.kubeconfig(), ...place });
+  const metadata = { name: 'app-guid', namespace: ns };
+  const lifecycle = { type: 'docker' as const, data: { stack: '' } };
+  const spec = { displayName: 'my-app', desiredState: 'STARTED' as const, lifecycle, envSecretName: 'app-env' };
+  await cluster.add(kinds.app, { metadata, spec: { ...spec, currentDropletRef: { name: 'droplet' } } });
+  await cluster.add(secretType, { metadata: { name: 'app-env', namespace: ns }, data: {} });
+  const labels = { 'korifi.cloudfoundry.org/app-guid': 'app-guid' };
+  const healthCheck = { type: 'port' as const, data: { invocationTimeoutSeconds: 1, timeoutSeconds: 60 } };
+  await cluster.add(kinds.process, {
+    metadata: { name: 'app-guid-web', namespace: ns, labels },
+    spec: { appRef: { name: 'app-guid' }, processType: 'web', desiredInstances: 1, memoryMB: 256, diskQuotaMB: 1024, healthCheck },
+  });
+});
+afterEach(async () => {
+  await cluster.stop();
+  cli.remove();
+});
+afterAll(() => bundle.remove());
+
+/** The controller has another version from now on. */
+async function controllerOf(version: string): Promise<void> {
+  const map = cluster.memory.peek(configMapType, 'cf', 'kf-info');
+  const info = JSON.parse(map?.data?.['info.json'] ?? '{}') as { controller: object };
+  const changed = { ...info, controller: { ...info.controller, version } };
+  await cluster.memory.mergePatch(configMapType, 'cf', 'kf-info', { data: { 'info.json': JSON.stringify(changed) } });
+  cluster.memory.writes.length = 0;
+}
+
+const commands = [
+  ['push', 'my-app', '-o', 'registry.example.com/app:1'],
+  ['create-app', 'other'],
+  ['scale', 'my-app', '-i', '2'],
+  ['stop', 'my-app'],
+  ['restart', 'my-app'],
+  ['set-env', 'my-app', 'A', 'b'],
+  ['delete', 'my-app', '-f'],
+  ['run-task', 'my-app', '-c', 'true'],
+  ['create-route', 'apps.localhost', '-n', 'x'],
+  ['map-route', 'my-app', 'apps.localhost', '-n', 'x'],
+  ['create-user-provided-service', 'db', '-p', '{"url":"x"}'],
+  ['set-label', 'app', 'my-app', 'a=b'],
+  ['create-space', 'x'],
+  ['create-org', 'x'],
+];
+
+describe('a controller two releases newer than the CLI', () => {
+  it.each(commands)('%s says so and writes nothing', async (...args) => {
+    await controllerOf('0.3.0');
+    const { code, stderr } = await cli.run(args);
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringContaining("This kf (0.1.0) is too old for the cluster's controller (0.3.0): they may be one release apart."),
+    ]);
+    expect(cluster.memory.writes).toEqual([]);
+  });
+
+  it('is still there for commands that only read', async () => {
+    await controllerOf('0.3.0');
+    expect((await cli.run(['apps'])).stdout).toContain('my-app');
+  });
+});
+
+it('a controller one release newer than the CLI accepts its changes', async () => {
+  await controllerOf('0.2.0');
+  expect(await cli.run(['set-env', 'my-app', 'A', 'b'])).toMatchObject({ code: 0 });
+});
