@@ -29,6 +29,7 @@ export default class Setup extends KfCommand<SetupResult | SetupPreview> {
     gateway: text('existing Gateway', 'NAMESPACE/NAME'),
     'gateway-class': text('existing GatewayClass', 'NAME'),
     'gateway-port': portFlag('gateway-port', 'port of the gateway as seen from outside'),
+    'gateway-guard': Flags.string({ summary: 'limit what one app takes of the gateway (default), or not', helpValue: 'on|off' }),
     https: Flags.string({ summary: 'https with certificates of kf (default), or none', helpValue: 'on|off' }),
     'https-port': portFlag('https-port', 'port of the gateway for https as seen from outside'),
     'http-redirect': Flags.string({ summary: 'redirect http to https, or answer it (default)', helpValue: 'on|off' }),
@@ -44,7 +45,7 @@ export default class Setup extends KfCommand<SetupResult | SetupPreview> {
 
   async run(): Promise<SetupResult | SetupPreview> {
     const { flags } = await this.parse(Setup);
-    for (const name of ['network-policies', 'https', 'http-redirect'] as const) {
+    for (const name of ['network-policies', 'https', 'http-redirect', 'gateway-guard'] as const) {
       const value = flags[name];
       if (value !== undefined) parseChoice(value, `--${name}`, ['on', 'off']);
     }
@@ -94,6 +95,7 @@ function requestFrom(flags: InferredFlags<typeof Setup.flags>): SetupRequest {
     gateway: flags.gateway,
     gatewayClass: flags['gateway-class'],
     gatewayPort: flags['gateway-port'],
+    gatewayGuard: flags['gateway-guard'],
     https: flags.https,
     httpsPort: flags['https-port'],
     httpRedirect: flags['http-redirect'],

@@ -87,6 +87,22 @@ export const options: Option[] = [
   },
   { key: 'gatewayAddress', value: '192.0.2.7', changes: { [info]: { gateway: { externalUrl: { address: '192.0.2.7' } } } } },
   {
+    key: 'gatewayGuard',
+    flag: '--gateway-guard',
+    value: 'off',
+    other: 'on',
+    changes: {
+      'Deployment kf-node/kf-gateway': {
+        spec: {
+          template: {
+            metadata: { annotations: { 'kf.cloudfoundry.org/guard': 'off' } },
+            spec: { containers: [{ args: expect.arrayContaining(['--entrypoints.web.http.middlewares=requestid@file']) as object }] },
+          },
+        },
+      },
+    },
+  },
+  {
     key: 'gatewayExposure',
     value: 'loadbalancer',
     changes: {

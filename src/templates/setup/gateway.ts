@@ -3,9 +3,9 @@
 import type { KubeObject } from '../../lib/api/object.ts';
 import { listeners } from '../../lib/api/gateway.ts';
 import { places } from '../../lib/api/group.ts';
+import { buildGatewayPlugins, gatewayPlugins } from './gateway-plugins.ts';
 import { gatewayNamespace, needsHostPorts } from './namespaces.ts';
 import { managedByLabel, rootNamespace, systemNamespace, type SetupPlan } from './options.ts';
-import { buildRequestId, requestId } from './request-id.ts';
 import { restrictedContainer, restrictedPod } from '../pod-security.ts';
 import { defined } from '../../lib/defined.ts';
 import { buildDeployment, buildService, buildServiceAccount } from './workload.ts';
@@ -18,6 +18,8 @@ export const internalName = 'kf-gateway-internal';
 /** Traefik requires that the listener's port is the entry point's port; outside they are mapped to 80 and 443. */
 export const entryPorts = { web: 8000, websecure: 8443, internal: 8001 } as const;
 const adminPort = 8080;
+/** On the pods of a gateway without the guard. */
+export const unguarded = { 'kf.cloudfoundry.org/guard': 'off' };
 
 const rules = [
   { apiGroups: [''], resources: ['namespaces', 'services', 'configmaps', 'secrets', 'nodes'], verbs: ['get', 'list', 'watch'] },
@@ -98,7 +100,7 @@ function traefik(plan: SetupPlan): Record<string, unknown> {
     args: [
       `--entrypoints.traefik.address=:${adminPort}`,
       ...entryPointArguments(plan),
-      ...requestId.arguments(entryPoints(plan)),
+      ...gatewayPlugins.arguments(entryPoints(plan), { isGuarded: plan.gateway.isGuarded !== false }),
       '--providers.kubernetesgateway=true',
       // By default Traefik waits 2 s between two configurations, which would delay new routes.
       '--providers.providersthrottleduration=100ms',
@@ -113,8 +115,8 @@ function traefik(plan: SetupPlan): Record<string, unknown> {
     env: [{ name: 'GOMEMLIMIT', value: '800MiB' }],
     resources: { requests: { cpu: '20m', memory: '64Mi' }, limits: { memory: '1Gi' } },
     securityContext: restrictedContainer,
-    workingDir: requestId.workingDir,
-    volumeMounts: [{ name: 'tmp', mountPath: '/tmp' }, requestId.volumeMount],
+    workingDir: gatewayPlugins.workingDir,
+    volumeMounts: [{ name: 'tmp', mountPath: '/tmp' }, gatewayPlugins.volumeMount],
   };
 }
 
@@ -221,7 +223,7 @@ export function buildGateway(plan: SetupPlan): KubeObject[] {
     },
     ...access(namespace),
     buildServiceAccount(namespace, traefikName),
-    buildRequestId(namespace),
+    buildGatewayPlugins(namespace),
     buildDeployment({
       name: traefikName,
       namespace,
@@ -229,8 +231,8 @@ export function buildGateway(plan: SetupPlan): KubeObject[] {
       token: true,
       podSecurity: restrictedPod,
       containers: [traefik(plan)],
-      volumes: [{ name: 'tmp', emptyDir: {} }, requestId.volume],
-      annotations: requestId.annotations,
+      volumes: [{ name: 'tmp', emptyDir: {} }, gatewayPlugins.volume],
+      annotations: { ...gatewayPlugins.annotations, ...(plan.gateway.isGuarded === false ? unguarded : {}) },
     }),
     service,
     ...internal,

@@ -23,6 +23,8 @@ export interface SetupGateway {
   /** An existing GatewayClass; setup then makes only a Gateway of it. */
   className?: string;
   exposure: GatewayExposure;
+  /** Left out: yes. Whether setup's own gateway limits the answers and the open requests of each instance. */
+  isGuarded?: boolean;
   /** Port for the CLI and browsers, and the address if names do not resolve. */
   port: number;
   address?: string;

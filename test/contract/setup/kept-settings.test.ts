@@ -72,6 +72,7 @@ const file: SetupRequest = {
   gatewayExposure: 'loadbalancer',
   gatewayPort: 8080,
   gatewayAddress: '192.0.2.7',
+  gatewayGuard: 'off',
   https: 'on',
   httpsPort: 8443,
   httpRedirect: 'off',

@@ -102,6 +102,7 @@ function withFlags(kept: SetupRequest, flags: SetupRequest): SetupRequest {
   if (flags.gateway !== undefined) delete base.https;
   if (flags.gateway !== undefined || flags.https === 'off') for (const key of httpsKeys) delete base[key];
   if (flags.gatewayClass !== undefined) delete base.httpRedirect;
+  if (flags.gateway !== undefined || flags.gatewayClass !== undefined) delete base.gatewayGuard;
   if (flags.registry !== undefined && hostOf(flags.registry) !== hostOf(base.registry)) delete base.insecureRegistry;
   return { ...base, ...flags };
 }

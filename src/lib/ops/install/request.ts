@@ -1,5 +1,6 @@
 // Turns the operator's request to `kf setup` (flags override setup.yaml, which overrides defaults) into one complete plan.
 
+import { incorrectUsage } from '../../cf/usage.ts';
 import { defined } from '../../defined.ts';
 import { KfError } from '../../errors.ts';
 import { resolveHttps, standardHttps } from './https.ts';
@@ -22,6 +23,7 @@ const defaultImages: SetupImages = {
 export const standard = {
   domain: 'apps.localhost',
   gatewayPort: 80,
+  gatewayGuard: 'on',
   ...standardHttps,
   images: defaultImages,
   insecureRegistry: false,
@@ -104,6 +106,13 @@ function settingsOf(request: SetupRequest, gatewayExposure: SetupPlan['gateway']
   return Object.fromEntries(kept.map((key) => [key, all[key]]));
 }
 
+function isGuarded(request: SetupRequest): boolean {
+  if (request.gatewayGuard === undefined) return true;
+  const other = request.gateway ?? request.gatewayClass;
+  if (other !== undefined) throw incorrectUsage(`'gatewayGuard' needs the gateway that kf installs, and '${other}' is another one.`);
+  return request.gatewayGuard === 'on' || request.gatewayGuard === true;
+}
+
 /**
  * Completes a request.
  * @param exposure the meaning of `auto` on this cluster
@@ -128,6 +137,7 @@ export function resolvePlan(
       ...(request.gateway === undefined ? {} : { existing: splitGateway(request.gateway) }),
       ...defined({ className: request.gatewayClass }),
       exposure: reached,
+      isGuarded: isGuarded(request),
       port: request.gatewayPort ?? standard.gatewayPort,
       ...defined({ address, https: resolveHttps(request, domain) }),
     },

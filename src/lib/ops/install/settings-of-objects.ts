@@ -7,7 +7,7 @@ import { defined } from '../../defined.ts';
 import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { controllerName } from '../../../templates/setup/controller.ts';
-import { gatewayName, traefikName } from '../../../templates/setup/gateway.ts';
+import { gatewayName, traefikName, unguarded } from '../../../templates/setup/gateway.ts';
 import { nodeNamespace, systemNamespace, type SetupImages } from '../../../templates/setup/options.ts';
 import { registryName } from '../../../templates/setup/registry.ts';
 import { kindNamed } from './kinds.ts';
@@ -142,6 +142,11 @@ function informed(info: KfInfo, live: GatewayOfClass | undefined): SetupRequest 
 const isEmpty = (value: unknown): boolean =>
   value !== null && typeof value === 'object' && Object.values(value).every((one) => one === undefined || isEmpty(one));
 
+function guardOf({ traefik }: Found): SetupRequest {
+  const annotations = traefik?.spec?.template.metadata?.annotations ?? {};
+  return Object.entries(unguarded).every(([key, value]) => annotations[key] === value) ? { gatewayGuard: 'off' } : {};
+}
+
 function withoutStandards(settings: SetupRequest): SetupRequest {
   const same = (key: string, value: unknown): boolean => JSON.stringify(value) === JSON.stringify(standard[key as keyof typeof standard]);
   return Object.fromEntries(Object.entries(settings).filter(([key, value]) => value !== undefined && !isEmpty(value) && !same(key, value)));
@@ -179,5 +184,6 @@ export async function settingsOfObjects(cluster: Cluster, recorded: RecordedInfo
     ...registryOf(found),
     ...(isTold ? { controllerMemoryMB: Number(memory) } : {}),
     ...(info === undefined ? {} : informed(info, found.gateway)),
+    ...guardOf(found),
   });
 }

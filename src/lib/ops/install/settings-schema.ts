@@ -14,6 +14,8 @@ export interface SetupRequest extends NetworkRequest, HttpsRequest {
   gatewayExposure?: 'auto' | 'hostport' | 'loadbalancer';
   gatewayPort?: number;
   gatewayAddress?: string;
+  /** `on` or `off`. */
+  gatewayGuard?: string | boolean;
   imagePrefix?: string;
   images?: Partial<SetupImages>;
   controllerImage?: string;
@@ -74,6 +76,7 @@ export const settingsSchema: Readonly<Record<keyof SetupRequest, Rule>> = {
   gatewayExposure: { type: 'choice', of: ['auto', 'hostport', 'loadbalancer'] },
   gatewayPort: port,
   gatewayAddress: text,
+  gatewayGuard: { type: 'switch' },
   https: { type: 'switch' },
   httpsPort: port,
   httpRedirect: { type: 'switch' },

@@ -1,0 +1,234 @@
+// How much of the gateway one instance of an app may take (decision 71): open requests, and answers whose headers are being read.
+
+/** The first part of the program. */
+export const guardLimits = String.raw`package guard
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/textproto"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// Open requests. One instance may have as many as are left for others, so the first one gets half: 1,024, as with Envoy.
+	maxRequests = 2048
+	// Answers whose headers are read at a time. Go reads up to 10 MB of them, which takes 25 MB.
+	maxReading = 16
+	// Requests that got an informational answer, as 103. Traefik does not tell when the answer after it begins.
+	maxInformed = 64
+	// Answers of suspect instances that are read at a time.
+	maxSuspects = 2
+	// Of one answer, in bytes.
+	maxHeaders = 128 * 1024
+	// Of GOMEMLIMIT, 800 MiB.
+	maxHeap = 700 * 1024 * 1024
+	// Counted in ticks, because a gateway that gets no CPU time has no ticks either.
+	tick         = 50 * time.Millisecond
+	slowTicks    = 5
+	suspectTicks = 200
+)
+
+const (
+	sent = iota
+	waiting
+	reading
+	informed
+	answered
+)
+
+// An instance of an app: one address of a pod.
+type backend struct {
+	requests int
+	reading  int
+	informed int
+	suspect  int
+	queue    []*exchange
+}
+
+// A request with its answer. It takes the place of the answer's writer, so that it sees the end of the headers.
+type exchange struct {
+	http.ResponseWriter
+	backend *backend
+	conn    net.Conn
+	cancel  context.CancelFunc
+	done    <-chan struct{}
+	turn    chan struct{}
+	state   int
+	slot    int
+	ticks   int
+	head    bool
+	length  int
+	written int
+	status  int
+	refusal string
+}
+
+// All of this, and all fields of backends and exchanges that several goroutines use, need the lock.
+var (
+	mu       sync.Mutex
+	start    sync.Once
+	backends = map[string]*backend{}
+	slots    []*exchange
+	free     []int
+	queues   []*backend
+	requests int
+	readers  int
+	suspects int
+	hints    int
+)
+
+func (b *backend) mayRead() bool {
+	if b.suspect > 0 {
+		return b.reading == 0 && suspects < maxSuspects && readers < maxReading
+	}
+	return readers < maxReading && (b.reading == 0 || b.reading < (maxReading-readers)/2)
+}
+
+func (x *exchange) begin() {
+	x.state = reading
+	x.backend.reading++
+	readers++
+	x.occupy()
+	if x.backend.suspect > 0 {
+		suspects++
+	}
+}
+
+// Keeps the exchange where watch finds it; a map would cost more.
+func (x *exchange) occupy() {
+	x.ticks = 0
+	if n := len(free) - 1; n >= 0 {
+		x.slot = free[n]
+		free = free[:n]
+		slots[x.slot] = x
+		return
+	}
+	x.slot = len(slots)
+	slots = append(slots, x)
+}
+
+func (x *exchange) leave() {
+	slots[x.slot] = nil
+	free = append(free, x.slot)
+}
+
+func (x *exchange) end(state int) {
+	switch x.state {
+	case reading:
+		x.leave()
+		x.backend.reading--
+		readers--
+		if x.backend.suspect > 0 {
+			suspects--
+		}
+	case informed:
+		x.leave()
+		x.backend.informed--
+		hints--
+	}
+	x.state = state
+	if len(queues) > 0 {
+		next()
+	}
+}
+
+// Lets answers that wait be read, one of each backend in turn.
+func next() {
+	for left := len(queues); left > 0 && readers < maxReading; left-- {
+		b := queues[0]
+		queues = queues[1:]
+		for len(b.queue) > 0 && b.queue[0].state != waiting {
+			b.queue = b.queue[1:]
+		}
+		if len(b.queue) == 0 {
+			b.queue = nil
+			continue
+		}
+		if b.mayRead() {
+			x := b.queue[0]
+			b.queue = b.queue[1:]
+			x.begin()
+			close(x.turn)
+			left++
+		}
+		queues = append(queues, b)
+	}
+}
+
+// After headers that were too large or took too long, an instance has one answer read at a time, behind others, for 10 s.
+func (x *exchange) blame() {
+	b := x.backend
+	if b.suspect == 0 {
+		suspects += b.reading
+	}
+	b.suspect = suspectTicks
+}
+
+// Traefik calls it with the address of the instance before it connects.
+func (x *exchange) getConn(address string) {
+	address = address[:strings.LastIndexByte(address, ':')]
+	mu.Lock()
+	b, known := backends[address]
+	if !known {
+		b = &backend{}
+		backends[address] = b
+	}
+	if x.backend == nil {
+		if b.requests < maxRequests-requests || b.requests == 0 && requests < maxRequests {
+			x.backend = b
+			b.requests++
+			requests++
+		} else {
+			x.status = 503
+			x.refusal = "This app has too many requests that it has not answered. Try again later.\n"
+			x.cancel()
+		}
+	}
+	mu.Unlock()
+}
+
+// Ends answers whose headers take too long while others wait, or while memory is short.
+func watch() {
+	for range time.Tick(tick) {
+		var stats runtime.MemStats
+		mu.Lock()
+		for address, b := range backends {
+			if b.suspect > 1 || b.suspect == 1 && b.reading == 0 {
+				b.suspect--
+			}
+			if b.requests == 0 && b.suspect == 0 {
+				delete(backends, address)
+			}
+		}
+		if len(free) < len(slots) {
+			runtime.ReadMemStats(&stats)
+		}
+		full := stats.HeapAlloc > maxHeap
+		for _, x := range slots {
+			if x == nil {
+				continue
+			}
+			x.ticks++
+			if full && x.ticks > 1 || x.state == reading && x.ticks >= slowTicks && len(queues) > 0 {
+				x.status = 502
+				x.refusal = "The headers of this app's answer took too long.\n"
+				x.blame()
+				x.conn.Close()
+			}
+		}
+		if len(queues) > 0 {
+			next()
+		}
+		mu.Unlock()
+	}
+}
+`;

@@ -1,0 +1,194 @@
+// Attacker: an app that answers with headers without an end, or not at all, at the gateway that serves every space.
+
+import { once } from 'node:events';
+import { Agent, request, type IncomingMessage, type RequestOptions } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { WebSocket } from 'ws';
+import { get } from '../../support/http.ts';
+import { Kf, kubectlJson, ringEnv } from '../../support/kf.ts';
+import { TestWorld } from '../../support/members.ts';
+
+const sample = `${ringEnv('KF_CLUSTER_NODE_REGISTRY')}/kf/sample:1`;
+const port = Number(process.env['KF_CLUSTER_HTTP_PORT'] ?? '80');
+const world = new TestWorld();
+let kf: Kf;
+
+/** Paths: /silent, /endless, /after-hints (endless headers after 103), anything else: ok. */
+const attack = `require("http").createServer((q, r) => {
+  if (q.url === "/silent") return;
+  if (q.url === "/ok") return r.end("ok");
+  const s = q.socket;
+  s.on("error", () => {});
+  if (q.url === "/after-hints") s.write("HTTP/1.1 103 Early Hints\\r\\nLink: </a>\\r\\n\\r\\n");
+  const more = () => { while (!s.destroyed && s.write("X-More: " + "a".repeat(4000) + "\\r\\n")); };
+  s.on("drain", more).write("HTTP/1.1 200 OK\\r\\n");
+  more();
+}).listen(process.env.PORT)`;
+
+const shapes = `const s = require("http").createServer((q, r) => {
+  const p = q.url;
+  if (p === "/events") { r.writeHead(200, { "content-type": "text/event-stream" }); r.flushHeaders(); let n = 0;
+    const t = setInterval(() => { r.write("data: " + n++ + "\\n\\n"); if (n === 3) { clearInterval(t); r.end(); } }, 700); return; }
+  if (p === "/hints") { r.writeEarlyHints({ link: "</a.css>; rel=preload" }); return setTimeout(() => r.end("ok"), 300); }
+  if (p === "/204") return r.writeHead(204).end();
+  if (p === "/304") return r.writeHead(304, { etag: "x" }).end();
+  if (p === "/trailers") { r.writeHead(200, { trailer: "x-sum" }); r.write("body"); r.addTrailers({ "x-sum": "7" }); return r.end(); }
+  if (p === "/large") { for (let i = 0; i < 16; i++) r.setHeader("x-" + i, "a".repeat(4096)); return r.end("ok"); }
+  if (p === "/size") { let n = 0; q.on("data", (d) => n += d.length); return q.on("end", () => r.end(String(n))); }
+  if (p === "/echo") { r.flushHeaders(); return q.pipe(r); }
+  if (p === "/late") { r.writeHead(200, { "content-length": 2 }); r.flushHeaders(); return setTimeout(() => r.end("ok"), 2000); }
+  r.end("ok");
+}).listen(process.env.PORT);
+const ws = (k) => require("crypto").createHash("sha1").update(k + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest("base64");
+s.on("upgrade", (q, c) => { c.write("HTTP/1.1 101 Switching Protocols\\r\\nUpgrade: websocket\\r\\nConnection: Upgrade\\r\\nSec-WebSocket-Accept: "
+  + ws(q.headers["sec-websocket-key"]) + "\\r\\n\\r\\n"); c.write(Buffer.from([0x81, 2, 104, 105])); });`;
+
+beforeAll(async () => {
+  kf = await Kf.create();
+  const place = await world.space();
+  const attacker = await world.member('spaceDeveloper', place);
+  await kf.ok('push', 'shapes', '-o', sample, '-m', '128M', '-c', `exec node --max-http-header-size=200000 -e '${shapes}'`);
+  await attacker.kf.ok('push', 'answers', '-o', sample, '-m', '256M', '-c', `exec node -e '${attack}'`);
+});
+afterAll(async () => {
+  await kf.run(['delete', 'shapes', '-r', '-f']);
+  await Promise.all([kf.remove(), world.remove()]);
+});
+
+interface Pods {
+  items: { metadata: { uid: string }; status: { containerStatuses: { restartCount: number }[] } }[];
+}
+
+async function restartsOfGateway(): Promise<unknown> {
+  const { items } = await kubectlJson<Pods>('get', 'pods', '-n', 'kf-node', '-l', 'app=kf-gateway');
+  return items.map(({ metadata, status }) => [metadata.uid, ...status.containerStatuses.map(({ restartCount }) => restartCount)]);
+}
+
+/** Keeps so many requests open until `end` is called. */
+function flood(path: string, count: number): { statuses: Map<number, number>; end: () => Promise<void> } {
+  const agent = new Agent({ keepAlive: true });
+  const statuses = new Map<number, number>();
+  let isOver = false;
+  const ask = (): Promise<void> =>
+    new Promise((resolve) => {
+      const options = { host: '127.0.0.1', port, path, agent, headers: { host: 'answers.apps.localhost' } };
+      const outgoing = request(options, (answer) => {
+        const status = answer.statusCode ?? 0;
+        statuses.set(status, (statuses.get(status) ?? 0) + 1);
+        answer.resume().on('close', resolve);
+      });
+      outgoing.on('error', () => resolve()).end();
+    });
+  const clients = Array.from({ length: count }, async () => {
+    while (!isOver) {
+      await ask();
+      await sleep(500);
+    }
+  });
+  return {
+    statuses,
+    end: async () => {
+      isOver = true;
+      agent.destroy();
+      await Promise.all(clients);
+    },
+  };
+}
+
+test.each([
+  ['headers without an end', '/endless', 200],
+  ['headers without an end after an informational answer', '/after-hints', 200],
+  ['no answer', '/silent', 4_000],
+])('the gateway keeps running and serves other apps while an app sends %s', async (_, path, count) => {
+  const before = await restartsOfGateway();
+  const attack = flood(path, count);
+  const statuses = new Set<number>();
+  const end = performance.now() + 20_000;
+  while (performance.now() < end) {
+    statuses.add((await get('shapes.apps.localhost')).status);
+    await sleep(50);
+  }
+  await attack.end();
+  expect([...statuses]).toEqual([200]);
+  expect(await restartsOfGateway()).toEqual(before);
+  if (path === '/silent') expect(attack.statuses.get(503)).toBeGreaterThan(0);
+  // The app itself goes on.
+  expect((await get('answers.apps.localhost', '/ok')).body).toBe('ok');
+});
+
+interface Sent extends RequestOptions {
+  body?: Buffer;
+}
+
+async function ask(path: string, { body, ...options }: Sent = {}): Promise<IncomingMessage> {
+  const all = { host: '127.0.0.1', port, path, agent: false, maxHeaderSize: 200_000, ...options };
+  const outgoing = request({ ...all, headers: { host: 'shapes.apps.localhost', ...options.headers } });
+  outgoing.end(body);
+  const [answer] = (await once(outgoing, 'response')) as [IncomingMessage];
+  return answer;
+}
+
+describe('an honest app', () => {
+  test.each([
+    ['204', {}],
+    ['304', {}],
+    ['200', { method: 'HEAD' }],
+  ])('answers %s without a body', async (status, options) => {
+    const answer = await ask(status === '200' ? '/' : `/${status}`, options);
+    expect([answer.statusCode, await text(answer)]).toEqual([Number(status), '']);
+  });
+
+  test('sends each event at once', async () => {
+    const answer = await ask('/events');
+    const begun = performance.now();
+    const times: number[] = [];
+    for await (const _ of answer) times.push(performance.now() - begun);
+    expect(times.length).toBe(3);
+    expect((times[2] ?? 0) - (times[0] ?? 0)).toBeGreaterThan(700);
+  });
+
+  test('sends its headers before a body of known length', async () => {
+    const answer = await ask('/late');
+    const begun = performance.now();
+    expect(await text(answer)).toBe('ok');
+    expect(performance.now() - begun).toBeGreaterThan(1_000);
+  });
+
+  test('sends informational answers, large headers and trailers', async () => {
+    const outgoing = request({ host: '127.0.0.1', port, path: '/hints', agent: false, headers: { host: 'shapes.apps.localhost' } });
+    const hints = once(outgoing, 'information');
+    outgoing.end();
+    expect((await hints)[0]).toMatchObject({ statusCode: 103 });
+    const [answer] = (await once(outgoing, 'response')) as [IncomingMessage];
+    expect(await text(answer)).toBe('ok');
+    const large = await ask('/large');
+    expect([large.statusCode, large.headers['x-15']?.length, await text(large)]).toEqual([200, 4096, 'ok']);
+    const trailed = await ask('/trailers');
+    expect([await text(trailed), trailed.trailers['x-sum']]).toEqual(['body', '7']);
+  });
+
+  test('gets a large upload, also from a client that asks whether to continue', async () => {
+    const body = Buffer.alloc(20_000_000);
+    expect(await text(await ask('/size', { method: 'POST', body }))).toBe(String(body.length));
+    const headers = { expect: '100-continue', 'content-length': String(body.length) };
+    expect(await text(await ask('/size', { method: 'POST', headers, body }))).toBe(String(body.length));
+  });
+
+  test('streams in both directions', async () => {
+    const options = { host: '127.0.0.1', port, path: '/echo', method: 'POST', agent: false, headers: { host: 'shapes.apps.localhost' } };
+    const outgoing = request(options);
+    outgoing.write('one');
+    const [answer] = (await once(outgoing, 'response')) as [IncomingMessage];
+    expect(String((await once(answer, 'data'))[0])).toBe('one');
+    outgoing.end('two');
+    expect(await text(answer)).toBe('two');
+  });
+
+  test('opens a WebSocket', async () => {
+    const socket = new WebSocket(`ws://127.0.0.1:${port}/`, { headers: { host: 'shapes.apps.localhost' } });
+    expect(String((await once(socket, 'message'))[0])).toBe('hi');
+    socket.terminate();
+  });
+});
