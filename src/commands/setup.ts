@@ -45,10 +45,8 @@ export default class Setup extends KfCommand<SetupResult | SetupPreview> {
 
   async run(): Promise<SetupResult | SetupPreview> {
     const { flags } = await this.parse(Setup);
-    for (const name of ['network-policies', 'https', 'http-redirect', 'gateway-guard'] as const) {
-      const value = flags[name];
-      if (value !== undefined) parseChoice(value, `--${name}`, ['on', 'off']);
-    }
+    for (const name of ['network-policies', 'https', 'http-redirect', 'gateway-guard'] as const)
+      if (flags[name] !== undefined) parseChoice(flags[name], `--${name}`, ['on', 'off']);
     if (flags.output !== undefined) parseChoice(flags.output, '-o', ['yaml']);
     if (flags.output !== undefined && !flags['dry-run']) throw incorrectUsage('-o is the form of --dry-run, which is missing.');
     const { previewSetup, readSetupFile, setup } = await import('../lib/ops/install/index.ts');

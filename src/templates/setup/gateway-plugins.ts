@@ -48,6 +48,8 @@ export const gatewayPlugins = {
     const used = isGuarded ? plugins : plugins.filter((plugin) => plugin !== guardPlugin);
     return [
       ...used.map((plugin) => `--experimental.localplugins.${plugin.name}.modulename=${moduleOf(plugin)}`),
+      // Without it Traefik goes on without its plugins, and answers 404 to everything.
+      '--experimental.abortonpluginfailure=true',
       `--providers.file.filename=${folder}/dynamic.yml`,
       ...entryPoints.map((point) => `--entrypoints.${point}.http.middlewares=${used.map(({ name }) => `${name}@file`).join(',')}`),
     ];

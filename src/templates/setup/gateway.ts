@@ -111,7 +111,10 @@ function traefik(plan: SetupPlan): Record<string, unknown> {
     ],
     ports: containerPorts(plan),
     readinessProbe: { httpGet: { path: '/ping', port: adminPort }, periodSeconds: 1, failureThreshold: 60 },
-    livenessProbe: { httpGet: { path: '/ping', port: adminPort }, periodSeconds: 20, failureThreshold: 3 },
+    // A gateway that gets little CPU time for some seconds must not be restarted: that would end all connections.
+    livenessProbe: { httpGet: { path: '/ping', port: adminPort }, periodSeconds: 20, timeoutSeconds: 10, failureThreshold: 3 },
+    // So that setup can say why it does not start.
+    terminationMessagePolicy: 'FallbackToLogsOnError',
     env: [{ name: 'GOMEMLIMIT', value: '800MiB' }],
     resources: { requests: { cpu: '20m', memory: '64Mi' }, limits: { memory: '1Gi' } },
     securityContext: restrictedContainer,

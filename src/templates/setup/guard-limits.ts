@@ -24,13 +24,13 @@ const (
 	// Answers whose headers are read at a time. Go reads up to 10 MB of them, which takes 25 MB.
 	maxReading = 16
 	// Requests that got an informational answer, as 103. Traefik does not tell when the answer after it begins.
-	maxInformed = 64
+	maxInformed = 32
 	// Answers of suspect instances that are read at a time.
 	maxSuspects = 2
 	// Of one answer, in bytes.
 	maxHeaders = 128 * 1024
-	// Of GOMEMLIMIT, 800 MiB.
-	maxHeap = 700 * 1024 * 1024
+	// Of GOMEMLIMIT, 800 MiB. Beyond it, requests with an informational answer end.
+	maxHeap = 500 * 1024 * 1024
 	// Counted in ticks, because a gateway that gets no CPU time has no ticks either.
 	tick         = 50 * time.Millisecond
 	slowTicks    = 5
@@ -66,6 +66,7 @@ type exchange struct {
 	slot    int
 	ticks   int
 	head    bool
+	headers int
 	length  int
 	written int
 	status  int
@@ -164,7 +165,7 @@ func next() {
 	}
 }
 
-// After headers that were too large or took too long, an instance has one answer read at a time, behind others, for 10 s.
+// After headers that were too large, took too long or never ended, an instance has one answer read at a time, behind others, for 10 s.
 func (x *exchange) blame() {
 	b := x.backend
 	if b.suspect == 0 {
@@ -196,7 +197,7 @@ func (x *exchange) getConn(address string) {
 	mu.Unlock()
 }
 
-// Ends answers whose headers take too long while others wait, or while memory is short.
+// Ends answers whose headers take too long while others wait, and those after informational answers while memory is short.
 func watch() {
 	for range time.Tick(tick) {
 		var stats runtime.MemStats
@@ -209,7 +210,7 @@ func watch() {
 				delete(backends, address)
 			}
 		}
-		if len(free) < len(slots) {
+		if hints > 0 {
 			runtime.ReadMemStats(&stats)
 		}
 		full := stats.HeapAlloc > maxHeap
@@ -218,7 +219,7 @@ func watch() {
 				continue
 			}
 			x.ticks++
-			if full && x.ticks > 1 || x.state == reading && x.ticks >= slowTicks && len(queues) > 0 {
+			if full && x.state == informed && x.ticks > 1 || x.state == reading && x.ticks >= slowTicks && len(queues) > 0 {
 				x.status = 502
 				x.refusal = "The headers of this app's answer took too long.\n"
 				x.blame()

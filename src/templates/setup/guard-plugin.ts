@@ -66,7 +66,7 @@ func (x *exchange) gotHints() error {
 	}
 	b := x.backend
 	x.end(sent)
-	if hints >= maxInformed || b.informed > 0 && b.informed >= (maxInformed-hints)/2 {
+	if hints >= maxInformed || b.suspect > 0 || b.informed > 0 && b.informed >= (maxInformed-hints)/2 {
 		x.status = 503
 		x.refusal = "This app has too many requests with an informational answer only. Try again later.\n"
 		return errHints
@@ -112,7 +112,8 @@ func (x *exchange) WriteHeader(code int) {
 		x.status = 502
 		x.refusal = "The headers of this app's answer are too large.\n"
 	}
-	if x.state == reading && (large || code >= 500 && x.refusal != "") {
+	// An error without headers is Traefik's own: the headers are not valid, or Go ended them at 10 MB.
+	if (x.state == reading || x.state == informed) && (large || code >= 500 && len(x.Header()) <= x.headers) {
 		x.blame()
 	}
 	refusal := x.refusal
@@ -201,7 +202,7 @@ func New(_ context.Context, after http.Handler, _ *Config, _ string) (http.Handl
 	start.Do(func() { go watch() })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithCancel(r.Context())
-		x := &exchange{ResponseWriter: w, cancel: cancel, done: ctx.Done(), head: r.Method == "HEAD", length: -1}
+		x := &exchange{ResponseWriter: w, cancel: cancel, done: ctx.Done(), head: r.Method == "HEAD", headers: len(w.Header()), length: -1}
 		defer x.finish()
 		trace := &httptrace.ClientTrace{
 			GetConn:              x.getConn,

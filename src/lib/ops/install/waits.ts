@@ -1,7 +1,9 @@
 // Waits of setup: each names what it waits for, and a failed wait reports what was seen last.
 
+import { stripVTControlCharacters } from 'node:util';
 import { deploymentType } from '../../api/core.ts';
 import { podType, type Pod } from '../../api/pod-kind.ts';
+import type { ContainerStatus } from '../../api/pod.ts';
 import type { KubeObject } from '../../api/object.ts';
 import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
@@ -23,9 +25,13 @@ const pollMs = 200;
 /** Time to start one of setup's programs, including the pull of its image. */
 export const startMs = 180_000;
 
-/** The scheduler's message does not say which program, or which option, could use another port. */
-const hintsAbout = (seen: string): string[] =>
-  seen.includes('free ports') ? ['Another program uses port 80 or 443 of the nodes. Without https: kf setup --https off'] : [];
+/** What the scheduler or a program says, and the option of kf that helps, which they cannot name. */
+const remedies: readonly (readonly [string, string])[] = [
+  ['free ports', 'Another program uses port 80 or 443 of the nodes. Without https: kf setup --https off'],
+  ['cloudfoundry.org/guard', 'This image of Traefik does not run the guard of kf. Without it: kf setup --gateway-guard off'],
+];
+
+const hintsAbout = (seen: string): string[] => remedies.filter(([text]) => seen.includes(text)).map(([, hint]) => hint);
 
 /** Calls `look` until it reports done. @throws KfError `timeout` with what it saw last */
 export async function waitUntilDone(
@@ -66,14 +72,21 @@ export async function waitForCondition(waiter: Waiter, objects: SetupObject[], t
   }
 }
 
+/** The last line of a program that ended, if its pod keeps it. */
+function lastWords({ state, lastState }: ContainerStatus): string {
+  const text = stripVTControlCharacters((state?.terminated ?? lastState?.terminated)?.message ?? '').trim();
+  return text === '' ? '' : `. It said: ${text.slice(text.lastIndexOf('\n') + 1)}`;
+}
+
 /** A sentence from the pod's own status why it does not run. */
 function troubleOf(pod: Pod): string | undefined {
   const scheduled = pod.status?.conditions?.find((condition) => condition.type === 'PodScheduled' && condition.status === 'False');
   if (scheduled?.message !== undefined) return scheduled.message;
   for (const container of pod.status?.containerStatuses ?? []) {
     const { waiting, terminated } = container.state ?? {};
-    if (waiting?.message !== undefined) return `container ${container.name}: ${waiting.reason ?? ''}: ${waiting.message}`;
-    if (terminated !== undefined) return `container ${container.name} ended with exit code ${terminated.exitCode}`;
+    const words = lastWords(container);
+    if (waiting?.message !== undefined) return `container ${container.name}: ${waiting.reason ?? ''}: ${waiting.message}${words}`;
+    if (terminated !== undefined) return `container ${container.name} ended with exit code ${terminated.exitCode}${words}`;
   }
   return undefined;
 }
