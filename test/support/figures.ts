@@ -11,3 +11,8 @@ export function reportIfSlow(what: string, milliseconds: number): void {
 export function reportTime(what: string, milliseconds: number): void {
   process.stderr.write(`measured: ${what}: ${(milliseconds / 1_000).toFixed(1)} s\n`);
 }
+
+/** A figure with its unit in the text. */
+export function reportFigure(figure: string): void {
+  process.stderr.write(`measured: ${figure}\n`);
+}

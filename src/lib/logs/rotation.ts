@@ -42,6 +42,11 @@ export class Rotations {
     return this.#isRepeating;
   }
 
+  /** A newer file is known, and none of its lines was read yet. */
+  get isBehind(): boolean {
+    return this.#ahead !== undefined;
+  }
+
   /** Before each line. Returns the gap before it. */
   pass(time: string, isAfterGap = false): LogGap | undefined {
     const from = this.#last;
@@ -96,6 +101,16 @@ export class Traffic {
   #held = 0;
   #asked = performance.now();
 
+  /** Bytes of lines since the last answered question. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** So many lines came since the last answered question that a new file may have begun. */
+  get isMuch(): boolean {
+    return this.#bytes >= manyBytes;
+  }
+
   add(bytes: number): void {
     this.#bytes += bytes;
   }
@@ -107,12 +122,15 @@ export class Traffic {
     this.#held--;
   }
 
-  /** True after many lines, while a line waits, and at the latest after `restMs` with any line. Then it counts anew. */
+  /** True after many lines, while a line waits, and at the latest after `restMs` with any line. */
   isDue(restMs: number): boolean {
     const isRested = this.#bytes > 0 && performance.now() - this.#asked >= restMs;
-    if (this.#bytes < manyBytes && this.#held === 0 && !isRested) return false;
-    this.#bytes = 0;
+    return this.isMuch || this.#held > 0 || isRested;
+  }
+
+  /** The question that was asked after `bytes` is answered. */
+  answered(bytes: number): void {
+    this.#bytes -= bytes;
     this.#asked = performance.now();
-    return true;
   }
 }

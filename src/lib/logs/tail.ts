@@ -39,6 +39,8 @@ interface Life extends ContainerLife {
   isComplete: boolean;
   /** The last connection found nothing more and ended normally: the kubelet does that only when the container has ended. */
   endedQuietly: boolean;
+  /** How the last connection that the kubelet accepted ended; undefined before the first. */
+  lastEnd?: ReadOutcome['how'];
 }
 
 const maxPreviousTries = 5;
@@ -81,7 +83,7 @@ class Tail {
     const { board, signal } = this.#options;
     while (!signal.aborted) {
       const pod = board.get(this.#target.uid);
-      if (pod === undefined) return;
+      if (pod === undefined) return this.#leave();
       const seen = containerLifeOf(statusOf(pod, this.#target.container));
       if (seen !== undefined && seen.id !== this.#life?.id) await this.#adopt(seen, pod);
       if (this.#life === undefined || this.#life.isComplete) {
@@ -89,6 +91,17 @@ class Tail {
         await board.news(signal);
       } else if (await this.#follow(pod, seen?.isOver === true)) return;
     }
+  }
+
+  /**
+   * The pod is gone. The kubelet ends a followed log normally when it has read one file to its end after the container ended, even if newer files
+   * were there: then lines may be missing after the last one.
+   */
+  async #leave(): Promise<void> {
+    const life = this.#life;
+    if (life === undefined || life.isComplete || life.endedQuietly || this.#options.signal.aborted) return;
+    const isWhole = life.lastEnd === 'end' && !life.rotations.isBehind && !this.#traffic.isMuch;
+    if (!isWhole) await this.#hole(life.position.last, undefined, 'the instance is gone');
   }
 
   /** Reads the current life. True when the target has ended. */
@@ -100,11 +113,17 @@ class Tail {
       life.isComplete = true;
       return false;
     }
-    if (pod.metadata.deletionTimestamp !== undefined && this.#failures > 0 && (await this.#isGone())) return true;
+    if (pod.metadata.deletionTimestamp !== undefined && this.#failures > 0 && (await this.#isGone())) {
+      await this.#leave();
+      return true;
+    }
     life.before = life.position.copy();
     const outcome = await this.#readCurrent(life, isOver);
     if (signal.aborted) return true;
-    if (outcome.how !== 'gone') await this.#noteOnce(outcome.message);
+    if (outcome.how !== 'gone') {
+      await this.#noteOnce(outcome.message);
+      life.lastEnd = outcome.how;
+    }
     life.endedQuietly = outcome.how === 'end' && outcome.caughtUp && (outcome.lines === 0 || hasOneLife(pod));
     life.isComplete = isOver && (await this.#isAllThereIs(outcome, life));
     if (life.isComplete) return false;
@@ -112,8 +131,6 @@ class Tail {
     // After a normal end the container has most likely ended: its status follows within about a second and ends the pause.
     const backoff = backoffMs(Math.max(0, this.#failures - 1), { baseMs: pauseMs, maxMs: pauseMs * 25 });
     await board.news(signal, outcome.how === 'end' ? pauseMs * (life.endedQuietly ? 10 : 5) : backoff);
-    if (board.get(this.#target.uid) === undefined && outcome.how === 'cut')
-      await this.#hole(life.position.last, undefined, 'the instance is gone');
     return false;
   }
 
@@ -151,8 +168,11 @@ class Tail {
     while (!ended.aborted) {
       await sleep(pauseMs * 12, ended).catch(() => undefined);
       if (ended.aborted || !this.#traffic.isDue(pauseMs * 150)) continue;
+      const { bytes } = this.#traffic;
       const start = await firstTime({ cluster, ns, pod, container, signal: ended });
-      const gap = start === undefined ? undefined : rotations.found(start);
+      if (start === undefined) continue;
+      this.#traffic.answered(bytes);
+      const gap = rotations.found(start);
       if (gap !== undefined) await this.#gap(gap);
     }
   }

@@ -1,0 +1,194 @@
+// A writer that numbers its lines, followed over rolls, crashes, a new API server and broken connections: lines and gaps account for every number.
+
+import { readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, expect, test } from 'vitest';
+import { apiServerAnswers, killApiServer } from '../chaos/faults.ts';
+import { ConnectProxy } from '../support/connect-proxy.ts';
+import { reportFigure } from '../support/figures.ts';
+import { get } from '../support/http.ts';
+import { Kf } from '../support/kf.ts';
+import { until } from '../support/until.ts';
+
+const app = 'log-writer';
+const host = `${app}.apps.localhost`;
+const sample = `${process.env['KF_CLUSTER_NODE_REGISTRY'] ?? ''}/kf/sample:1`;
+const closers: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+afterAll(async () => {
+  const kf = await Kf.create();
+  await kf.run(['delete', app, '-f', '-r']);
+  await kf.remove();
+});
+
+interface Document {
+  pod?: string;
+  text?: string;
+  gap?: { from?: string; to?: string; reason: string };
+}
+
+/** What one container wrote, as far as it was printed. */
+interface Life {
+  printed: number;
+  last: number;
+  ended: boolean;
+  /** Lines that are missing although no gap was printed there. */
+  unexplained: string[];
+  missing: number;
+}
+
+/** Reads the documents of `kf logs --json` one after the other, and keeps account of each life's numbers. */
+class Account {
+  readonly lives = new Map<string, Life>();
+  readonly #podOf = new Map<string, string>();
+  /** Gaps of a pod since its last line. */
+  readonly #open = new Map<string, number>();
+  /** What was printed in which order: begins and ends of lives, gaps, jumps. */
+  readonly story: string[] = [];
+  gaps = 0;
+  lines = 0;
+
+  read({ pod = '', text = '', gap }: Document): void {
+    if (gap !== undefined) {
+      this.gaps++;
+      this.story.push(`gap of ${pod} ${JSON.stringify(gap)}`);
+      this.#open.set(pod, (this.#open.get(pod) ?? 0) + 1);
+      return;
+    }
+    const [, name, digits, end] = /^([\da-f]{8}) (\d+)( end)?$/.exec(text) ?? [];
+    if (name === undefined) return;
+    this.lines++;
+    const number = Number(digits);
+    const life = this.lives.get(name) ?? this.#begin(name, pod);
+    if (number !== life.last + 1) {
+      const isGap = number > life.last && (this.#open.get(pod) ?? 0) > 0;
+      this.story.push(`${name}: ${String(number)} after ${String(life.last)}`);
+      if (isGap) life.missing += number - life.last - 1;
+      else life.unexplained.push(`${name}: ${String(number)} after ${String(life.last)}`);
+    }
+    Object.assign(life, { last: number, printed: life.printed + 1, ended: life.ended || end !== undefined });
+    if (end !== undefined) this.story.push(`${name} ended at ${String(number)}`);
+    this.#open.set(pod, 0);
+  }
+
+  /** Lives without their last line, and without a gap in its place. */
+  cut(): string[] {
+    const open = [...this.lives].filter(([name, life]) => !life.ended && this.gapsAfter(name) === 0);
+    return open.map(([name, { last }]) => `${name}: nothing after ${String(last)}`);
+  }
+
+  gapsAfter(name: string): number {
+    return this.#open.get(this.#podOf.get(name) ?? '') ?? 0;
+  }
+
+  #begin(name: string, pod: string): Life {
+    const life = { printed: 0, last: -1, ended: false, unexplained: [], missing: 0 };
+    this.story.push(`${name} begins in ${pod}`);
+    // A gap before the first line of a new run is that of the run before in the same pod.
+    const isAfterGap = (this.#open.get(pod) ?? 0) > 0;
+    for (const [other, before] of this.lives) if (isAfterGap && this.#podOf.get(other) === pod) before.ended = true;
+    this.lives.set(name, life);
+    this.#podOf.set(name, pod);
+    return life;
+  }
+}
+
+interface Followed {
+  account: Account;
+  child: ChildProcess;
+  ended: Promise<unknown>;
+  /** Reads nothing for so long: a slow terminal. */
+  rest(ms: number): Promise<void>;
+}
+
+function follow(kf: Kf): Followed {
+  const account = new Account();
+  const child = kf.start(['logs', app, '--json', '--since', '1h', '--process', 'web']);
+  if (child.stdout === null) throw new Error('kf logs has no stdout');
+  const lines = createInterface({ input: child.stdout });
+  lines.on('line', (line) => account.read(JSON.parse(line) as Document));
+  child.stderr?.resume();
+  const rest = async (ms: number): Promise<void> => {
+    lines.pause();
+    await sleep(ms);
+    lines.resume();
+  };
+  return { account, child, ended: Promise.all([once(lines, 'close'), once(child, 'exit')]), rest };
+}
+
+/** The most memory that a process had, in MiB. */
+function mostMemory({ pid }: ChildProcess): number {
+  const [, kibibytes] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${String(pid)}/status`, 'utf8')) ?? [];
+  return Math.round(Number(kibibytes) / 1024);
+}
+
+const lifeThatServes = async (): Promise<string> => (await get(host)).body.trim();
+
+/** More lines of this life are printed. */
+async function flows(account: Account, life: string): Promise<void> {
+  const before = account.lives.get(life)?.printed ?? 0;
+  await until(`more lines of ${life}`, async () => (account.lives.get(life)?.printed ?? 0) > before);
+}
+
+/** The life after `before` serves, and its lines are printed. */
+async function next(account: Account, before: string): Promise<string> {
+  const life = await until('the next life', async () => {
+    const serving = await lifeThatServes();
+    return serving !== before && /^[\da-f]{8}$/.test(serving) && serving;
+  });
+  await flows(account, life);
+  // A crash must not reach an instance that is about to end: the kubelet kills a container that it has just started again.
+  await until('the end of all other lives', async () => account.cut().length === 1);
+  return life;
+}
+
+test.each([100, 50_000])('at %i lines per second, printed lines and printed gaps account for every number', async (rate) => {
+  const proxy = await ConnectProxy.start();
+  closers.push(() => proxy.stop());
+  const [kf, reader] = [await Kf.create(), await Kf.create('developer', { HTTPS_PROXY: proxy.url })];
+  closers.push(
+    () => kf.remove(),
+    () => reader.remove(),
+  );
+  await kf.run(['delete', app, '-f', '-r']);
+  const program = await readFile('test/fixtures/programs/log-writer.cjs', 'utf8');
+  await kf.ok('push', app, '-o', sample, '-m', '128M', '-k', '1G', '--no-start', '-c', 'exec node -e "eval(process.env.PROGRAM)"');
+  await kf.ok('set-env', app, 'PROGRAM', program);
+  await kf.ok('set-env', app, 'RATE', String(rate));
+  await kf.ok('start', app);
+  const { account, child, ended, rest } = follow(reader);
+  let life = await next(account, '');
+  for (const roll of [1, 2, 3]) {
+    if (roll === 2) proxy.breakTunnels();
+    if (roll === 3) await rest(5_000);
+    await flows(account, life);
+    await kf.ok('restart', app);
+    life = await next(account, life);
+  }
+  for (let crashes = 0; crashes < 2; crashes++) {
+    await get(host, '/crash').catch(() => undefined);
+    life = await next(account, life);
+  }
+  await killApiServer();
+  await apiServerAnswers();
+  await flows(account, life);
+  await kf.ok('stop', app);
+  await until('the end of the last life', async () => account.cut().length === 0).catch(() => undefined);
+  const memory = mostMemory(child);
+  child.kill('SIGINT');
+  await ended;
+  const lives = [...account.lives.values()];
+  const missing = lives.reduce((sum, { missing: some }) => sum + some, 0);
+  const counts = `${String(account.lines)} lines, ${String(account.gaps)} gaps, ${String(missing)} lines between others`;
+  reportFigure(`logs at ${String(rate)} lines/s: ${counts}, at most ${String(memory)} MiB`);
+  expect([...account.cut(), ...lives.flatMap(({ unexplained }) => unexplained)], account.story.join('\n')).toEqual([]);
+  expect(lives.length).toBeGreaterThanOrEqual(6);
+  // Nothing rotates at this rate: a gap can only be the end of an instance that was gone before a broken connection was made again.
+  if (rate === 100) expect(missing, account.story.join('\n')).toBe(0);
+});
