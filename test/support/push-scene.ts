@@ -1,5 +1,6 @@
 // kf against a served cluster, for pushes of one app `shop` from the folder `app`: this class acts as controller and registry.
 
+import { createHash } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { findCondition } from '../../src/lib/api/conditions.ts';
@@ -40,11 +41,14 @@ export class PushScene {
   failure: Omit<DeploymentStatus, 'id' | 'phase'> | undefined;
   /** The next start goes on for ever. */
   isStarting = false;
+  /** Digests of the manifests that the registry has. */
+  readonly images: Set<string>;
   readonly cluster: ServedCluster;
   readonly cli: Cli;
 
-  private constructor(cluster: ServedCluster, program: string) {
+  private constructor(cluster: ServedCluster, program: string, images: Set<string>) {
     this.cluster = cluster;
+    this.images = images;
     this.cli = new Cli(program, { KUBECONFIG: cluster.server.kubeconfig(), KF_ORG: 'example-org', KF_SPACE: 'example-space' });
     cluster.memory.intercept = (verb, type, name) => this.#reconcile(verb, type, name);
     mkdirSync(path.join(this.cli.home, 'app'));
@@ -55,8 +59,15 @@ export class PushScene {
   static async start(program: string): Promise<PushScene> {
     const cluster = await (await ServedCluster.start()).installed();
     const registry = '/api/v1/namespaces/kf-system/services/http:kf-registry:5000/proxy/v2/.*';
-    cluster.server.on(`HEAD ${registry}`, (call) => call.text('', call.path.includes('/blobs/') ? 200 : 404));
-    cluster.server.on(`PUT ${registry}`, (call) => call.text('', 201));
+    const images = new Set<string>();
+    cluster.server.on(`HEAD ${registry}`, (call) => {
+      const isThere = call.path.includes('/blobs/') || images.has(call.path.slice(call.path.lastIndexOf('/') + 1));
+      call.text('', isThere ? 200 : 404);
+    });
+    cluster.server.on(`PUT ${registry}`, (call) => {
+      images.add(`sha256:${createHash('sha256').update(call.body).digest('hex')}`);
+      call.text('', 201);
+    });
     await cluster.add(secretType, {
       metadata: { name: 'kf-registry-push', namespace: ns },
       data: { username: encoded('push.space-guid'), password: encoded('secret') },
@@ -68,7 +79,7 @@ export class PushScene {
       buildpacks: [{ name: 'kf/nodejs', stack: 'kf', version: '1.0.0', ...at }],
     };
     await cluster.memory.mergePatch(kinds.builderInfo, 'cf', 'kf-builder', { status }, { subresource: 'status' });
-    return new PushScene(cluster, program);
+    return new PushScene(cluster, program, images);
   }
 
   async stop(): Promise<void> {

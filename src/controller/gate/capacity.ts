@@ -155,7 +155,7 @@ export class Capacity {
       return {
         status: 403,
         code: 'DENIED',
-        message: `the images of the space would take more than ${formatBytes(spaceQuota)}, its share of the registry`,
+        message: `the images of the space would take more than ${formatBytes(spaceQuota)}, its share of the registry: they take ${formatBytes(used.bytes)} now (an operator can raise registrySpaceQuotaMB in setup.yaml)`,
       };
     return undefined;
   }

@@ -159,10 +159,7 @@ function fullText({ entries }: RegistryAnswer): string {
 function hintsFor(answer: RegistryAnswer): string[] {
   if (answer.status === 401) return ['The registry does not know the credential that was sent, or none was sent.'];
   if (answer.entries.some(({ message }) => message.includes('its share of the registry')))
-    return [
-      'kf delete APP for apps that are not needed: this also deletes their images.',
-      'An operator can give spaces more: registrySpaceQuotaMB in setup.yaml.',
-    ];
+    return ['kf delete APP for apps that are not needed: this also deletes their images.'];
   if (answer.entries.some(({ message }) => message.includes('repositories, the most that are possible')))
     return ['kf delete APP for apps that are not needed: this also deletes their images.'];
   if (answer.entries.some(isFullGate)) return ['An operator can remove the images that nothing uses: kf prune'];

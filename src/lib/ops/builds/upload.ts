@@ -6,8 +6,10 @@ import path from 'node:path';
 import { annotations, kinds } from '../../api/group.ts';
 import type { KfInfo } from '../../api/kf-info.ts';
 import type { Stored } from '../../api/object.ts';
+import { formatBytes } from '../../api/sizes.ts';
 import { pushRepository, repositoryPath } from '../../api/repositories.ts';
 import type { CFApp, CFPackage } from '../../api/types.generated.ts';
+import { KfError } from '../../errors.ts';
 import type { RegistryClient } from '../../oci/registry.ts';
 import { openSourceCache, type SourceCache } from '../../source/cache.ts';
 import type { SourceListing } from '../../source/listing.ts';
@@ -40,6 +42,25 @@ export interface UploadInput {
   registry?: RegistryClient | undefined;
 }
 
+/** Who can change the limit, and where. */
+export const raiseShare = 'An operator can give spaces more: registrySpaceQuotaMB in setup.yaml.';
+
+/**
+ * Compares the packed source with what the images of the space may take. A droplet has most of the source too, but a build can leave parts out.
+ * @throws KfError `upload` when the source alone is too large
+ */
+export function assertFits({ registry: { spaceQuotaBytes = Infinity } }: KfInfo, bytes: number, warn: (message: string) => void): void {
+  const [packed, share] = [formatBytes(bytes), formatBytes(spaceQuotaBytes)];
+  if (bytes > spaceQuotaBytes)
+    throw new KfError('upload', `The packed source has ${packed}, and all images of the space may take ${share} in the registry.`, {
+      hints: ['Leave out what the build does not need: .cfignore', raiseShare],
+    });
+  if (bytes * 2 > spaceQuotaBytes)
+    warn(
+      `The packed source has ${packed}, and all images of the space may take ${share} in the registry. The registry refuses the droplet if the build keeps all of the source. ${raiseShare}`,
+    );
+}
+
 /** Packs and uploads the source; the package then names it by digest. */
 export async function uploadSource(
   session: SpaceSession,
@@ -56,6 +77,7 @@ export async function uploadSource(
     registry ?? openSpaceRegistry(cluster, info, session.space.guid, signal),
     readOrigin(listing.root, env),
   ]);
+  assertFits(info, packed.layer.size, (message) => report({ type: 'warning', message }));
   report({ type: 'uploading' });
   const pushed = await withNamedRegistry(info, () =>
     pushSource(packed, {

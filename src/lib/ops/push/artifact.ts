@@ -21,6 +21,7 @@ import { waitForBuild } from '../builds/build.ts';
 import { withDockerfile } from '../builds/dockerfile.ts';
 import { createBuild, stagePackage, type BuildRequest } from '../builds/stage.ts';
 import { authorIn, openCache, uploadSource } from '../builds/upload.ts';
+import { lostImages } from '../registry/stored.ts';
 import { ensureBinding, isTo } from '../services/user-provided.ts';
 import { lifecycleOf } from './acquire-app.ts';
 import { readPackages, type AppSnapshot } from './app-snapshot.ts';
@@ -80,7 +81,7 @@ async function fromSource(input: ArtifactInput): Promise<Artifact> {
   const known = facts.packages.find(({ metadata }) => metadata.annotations?.[annotations.contentHash] === listing.contentHash);
   try {
     const source = { listing, known: input.stage || !input.force ? known : undefined, cacheDir: cache.dir };
-    return await (input.stage ? staged(input, source) : packaged(input, source));
+    return await (input.stage ? staged(input, source) : packaged(input, await stored(input, source)));
   } catch (error) {
     throw withDockerfile(error, plan.path);
   } finally {
@@ -94,6 +95,14 @@ interface Source {
   listing: SourceListing;
   known: Stored<CFPackage> | undefined;
   cacheDir: string;
+}
+
+const sourceImage = (known: Stored<CFPackage> | undefined): string | undefined => known?.spec.source?.registry.image;
+
+/** The same without a package whose image the registry has lost: it is uploaded again. */
+async function stored({ session, info, registry }: ArtifactInput, source: Source): Promise<Source> {
+  const lost = await lostImages(session, info, [sourceImage(source.known)], registry);
+  return lost.size === 0 ? source : { ...source, known: undefined };
 }
 
 /** The package of this source; uploaded unless it exists. */
@@ -118,11 +127,14 @@ async function staged(input: ArtifactInput, source: Source): Promise<Artifact> {
     buildKey(info, { contentHash, buildpacks, stack, env, bindings });
   const missing = input.services.filter(({ instance }) => !facts.bindings.some((binding) => isTo(binding, instance)));
   // No earlier build used a service that is not bound yet.
-  const earlier = input.force || missing.length > 0 ? undefined : reusableBuild(facts.builds, keyWith(facts.bindings));
+  const equal = input.force || missing.length > 0 ? undefined : reusableBuild(facts.builds, keyWith(facts.bindings));
+  const lost = await lostImages(session, info, [sourceImage(source.known), dropletImage(equal)], input.registry);
+  const earlier = lost.has(dropletImage(equal) ?? '') ? undefined : equal;
+  const known = lost.has(sourceImage(source.known) ?? '') ? undefined : source.known;
   // Builds stay longer than their packages, but a restage needs the pushed package.
-  const artifact = await packaged(input, source);
+  const artifact = await packaged(input, { ...source, known });
   if (earlier === undefined) follower.begin();
-  if (earlier === undefined && source.known !== undefined) await assertMayBuild(session, info, plan);
+  if (earlier === undefined && known !== undefined) await assertMayBuild(session, info, plan);
   const bindings = missing.length === 0 ? facts.bindings : await bound(input, missing);
   const request = { ...buildRequest(input, artifact.source), contentHash, key: keyWith(bindings), env };
   const build = await stagePackage(session, info, request, { earlier, stillOurs: () => follower.lost() });
