@@ -10,6 +10,8 @@ export interface Advised {
   /** Namespace of the space. */
   ns: string;
   process?: string | undefined;
+  /** The app runs a droplet that was built from source; left out: an image that the user named. */
+  isBuilt?: boolean | undefined;
   /** What the process has now. */
   memoryMB?: number | undefined;
 }
@@ -27,7 +29,7 @@ const scale = ({ bin, app, process = 'web' }: Advised, size: string): string =>
 
 /** The command that goes against the cause itself. */
 const against: Partial<Record<CauseCode, Advice>> = {
-  'image-not-found': otherImage,
+  'image-not-found': (about) => (about.isBuilt === true ? again(about) : otherImage(about)),
   'image-user': otherImage,
   'wrong-architecture': otherImage,
   'image-unauthorized': ({ bin, app }) => `CF_DOCKER_PASSWORD=PASSWORD ${bin} push ${app} -o IMAGE --docker-username USERNAME`,

@@ -13,6 +13,9 @@ export const processDefaults = {
   healthCheckType: (processType: string): 'port' | 'process' => (processType === webProcess ? 'port' : 'process'),
 } as const;
 
+/** True when the app runs a droplet that was built from source, not an image that the user named. */
+export const isBuilt = ({ spec }: CFApp): boolean => spec.lifecycle.type !== 'docker';
+
 /** Addresses (host.domain/path) of an app in alphabetical order: routes of one push are of the same second. A route that is not reconciled yet has none. */
 export function addressesOf(app: CFApp, routes: readonly Stored<CFRoute>[]): string[] {
   return routesOf(app, routes)

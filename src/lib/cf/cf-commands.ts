@@ -260,6 +260,7 @@ export const kfCommands: readonly CfCommand[] = [
   ['setup', '', '', ''],
   ['rotate', '', '', ''],
   ['prune', '', '', ''],
+  ['rebuild', '', '', ''],
   ['ca-certificate', '', '', ''],
   ['migrate', '', '', ''],
   ['uninstall', '', '', ''],

@@ -72,6 +72,7 @@ export const summaries: Readonly<Record<string, string>> = {
   "plugins": "list installed plugins with their commands",
   "prune": "remove the images from the registry that nothing uses",
   "push": "push source code or an image, and run it",
+  "rebuild": "build the apps again whose droplets the registry has lost",
   "releases": "list who released what: user, commit, CI run, droplet",
   "remove-network-policy": "forbid connections from one app to another again",
   "rename": "give an app another name",

@@ -221,6 +221,7 @@ const failing: string[][] = [
   ['migrate', 'check', 'no-such-script'],
   ['rotate', 'registry-key'],
   ['prune', '--dry-run'],
+  ['rebuild', '--dry-run'],
   ['ca-certificate'],
   ['setup', '--dry-run'],
   ['uninstall'],

@@ -1,6 +1,7 @@
 // Waits until the controller reports the result of a change of an app (`kf/deploy-id`), and says why it did not start.
 
 import { adviceOn } from '../../api/advice.ts';
+import { isBuilt } from '../../api/app.ts';
 import { causeOfDeployment } from '../../api/causes.ts';
 import { annotations, kinds, labels } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
@@ -113,7 +114,10 @@ async function failure(cluster: Cluster, app: Stored<CFApp>, deployment: Deploym
   const { process } = deployment;
   const memoryMB = await memoryAskedFor(cluster, app, code, process, options.signal);
   return new KfError('start', `Start unsuccessful: ${why}`, {
-    hints: [...adviceOn(code, { bin, app: name, ns: app.metadata.namespace, process, memoryMB }), `${bin} why ${name}`],
+    hints: [
+      ...adviceOn(code, { bin, app: name, ns: app.metadata.namespace, process, memoryMB, isBuilt: isBuilt(app) }),
+      `${bin} why ${name}`,
+    ],
     details: facts(deployment, log),
   });
 }

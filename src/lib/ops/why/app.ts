@@ -1,7 +1,7 @@
 // Why an app does not run as it should: the last change that failed, an instance that does not run, or nothing.
 
 import { adviceOn } from '../../api/advice.ts';
-import { processesOf } from '../../api/app.ts';
+import { isBuilt, processesOf } from '../../api/app.ts';
 import { causeOfDeployment, causeOfReason, readCause, type CauseCode } from '../../api/causes.ts';
 import { findCondition } from '../../api/conditions.ts';
 import { configMapType } from '../../api/core.ts';
@@ -146,7 +146,7 @@ async function explain(session: SpaceSession, parts: Parts, { pod, ...finding }:
     warningsAbout(session, namesOf(parts, pod)),
     cause === undefined ? undefined : memoryAskedFor(cluster, app, cause, process, signal),
   ]);
-  const next = cause === undefined ? [] : adviceOn(cause, { bin, app: name, ns: space.guid, process, memoryMB });
+  const next = cause === undefined ? [] : adviceOn(cause, { bin, app: name, ns: space.guid, process, memoryMB, isBuilt: isBuilt(app) });
   return { kind: 'app', name, ...finding, ...(log.tail.length === 0 ? {} : { log }), events, next };
 }
 

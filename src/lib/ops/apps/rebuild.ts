@@ -1,0 +1,132 @@
+// `kf rebuild`: builds the apps again whose droplets the registry has lost, from the sources that it still has. What has no source any more can only be
+// pushed again, so it is named.
+
+import { kinds } from '../../api/group.ts';
+import type { KfInfo } from '../../api/kf-info.ts';
+import type { Stored } from '../../api/object.ts';
+import { packagesOf, packageToBuild } from '../../api/packages.ts';
+import type { CFApp } from '../../api/types.generated.ts';
+import { KfError, messageOf } from '../../errors.ts';
+import { withParts } from '../../session/overlay.ts';
+import type { Session, SpaceSession } from '../../session/session.ts';
+import { findDroplet, setDroplet } from './droplets.ts';
+import { waitUntilServing } from './lifecycle.ts';
+import { ownPackages } from './packages.ts';
+import { stageAndStart, stageOnly } from './staging.ts';
+import { withNamedRegistry } from '../registry/access.ts';
+import { findLost } from '../registry/stored.ts';
+
+/** An app whose droplet is lost. */
+export interface LostApp {
+  app: string;
+  guid: string;
+  org: string;
+  space: string;
+  /** The image that the registry does not have, by digest. */
+  image: string;
+  /** `buildable`: only with `--dry-run`; `push`: its source is lost too. */
+  state: 'buildable' | 'rebuilt' | 'push' | 'failed';
+  /** Why it failed. */
+  message?: string;
+}
+
+export interface RebuildResult {
+  dryRun: boolean;
+  /** Apps whose droplet the registry has. */
+  intact: number;
+  lost: LostApp[];
+}
+
+interface Place {
+  session: SpaceSession;
+  info: KfInfo;
+}
+
+/** A session for each space, by org and name. */
+async function spacesOf(session: Session): Promise<SpaceSession[]> {
+  const { cluster, root, signal } = session;
+  const [orgs, spaces] = await Promise.all([cluster.list(kinds.org, { ns: root, signal }), cluster.list(kinds.space, { signal })]);
+  const names = new Map(orgs.items.map(({ metadata, spec }) => [metadata.name, spec.displayName]));
+  return spaces.items
+    .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+    .map(({ metadata, spec }) =>
+      withParts(session, {
+        org: { name: names.get(metadata.namespace) ?? metadata.namespace, guid: metadata.namespace },
+        space: { name: spec.displayName, guid: metadata.name },
+      }),
+    )
+    .toSorted((a, b) => a.org.name.localeCompare(b.org.name) || a.space.name.localeCompare(b.space.name));
+}
+
+interface FoundApp {
+  app: Stored<CFApp>;
+  image: string;
+}
+
+/** The apps of a space that have a droplet. */
+async function appsWithDroplet({ cluster, space, signal }: SpaceSession): Promise<FoundApp[]> {
+  const own = { ns: space.guid, signal };
+  const [apps, builds] = await Promise.all([cluster.list(kinds.app, own), cluster.list(kinds.build, own)]);
+  const images = new Map(builds.items.map(({ metadata, status }) => [metadata.name, status?.droplet?.registry.image]));
+  return apps.items.flatMap((app) => {
+    const image = images.get(app.spec.currentDropletRef?.name ?? '');
+    return image === undefined || app.metadata.deletionTimestamp !== undefined ? [] : [{ app, image }];
+  });
+}
+
+async function hasSource({ session, info }: Place, app: Stored<CFApp>): Promise<boolean> {
+  const source = packageToBuild(app, packagesOf(app, await ownPackages(session, app)))?.spec.source?.registry.image;
+  return source !== undefined && (await findLost(session, info, [source])).size === 0;
+}
+
+/** Builds the app's droplet again. An app that runs changes to it; one that is stopped stays so. */
+async function rebuild(session: SpaceSession, app: Stored<CFApp>): Promise<void> {
+  if (app.spec.desiredState === 'STARTED') {
+    const staged = await stageAndStart(session, app, { again: true });
+    await waitUntilServing(session, staged.app, staged.deployId);
+    return;
+  }
+  const { guid } = await stageOnly(session, app);
+  if ((await findDroplet(session, app, guid)) !== undefined) await setDroplet(session, app, guid);
+}
+
+async function outcomeOf(place: Place, app: Stored<CFApp>, dryRun: boolean): Promise<Pick<LostApp, 'state' | 'message'>> {
+  if (!(await hasSource(place, app))) return { state: 'push' };
+  if (dryRun) return { state: 'buildable' };
+  try {
+    await rebuild(place.session, app);
+    return { state: 'rebuilt' };
+  } catch (error) {
+    // The others are built all the same.
+    if (place.session.signal.aborted || !(error instanceof KfError)) throw error;
+    return { state: 'failed', message: messageOf(error) };
+  }
+}
+
+/**
+ * Looks in all spaces for apps whose droplet the registry does not have, and builds those whose source it has, one after the other.
+ * @throws KfError when the registry does not answer, or the user may not read all spaces
+ */
+export async function rebuildLost(session: Session, { dryRun }: { dryRun: boolean }): Promise<RebuildResult> {
+  const info = await session.info();
+  const result: RebuildResult = { dryRun, intact: 0, lost: [] };
+  session.report({ type: 'awaiting', what: 'the registry to name what it has lost' });
+  for (const inSpace of await spacesOf(session)) {
+    const found = await appsWithDroplet(inSpace);
+    const images = found.map(({ image }) => image);
+    const lost = await withNamedRegistry(info, () => findLost(inSpace, info, images), 'Ask again when it answers.');
+    for (const { app, image } of found) {
+      if (!lost.has(image)) {
+        result.intact += 1;
+        continue;
+      }
+      const { displayName: name } = app.spec;
+      const place = { org: inSpace.org.name, space: inSpace.space.name };
+      if (!dryRun) session.report({ type: 'awaiting', what: `app '${name}' of ${place.org}/${place.space} to be built again` });
+      const outcome = await outcomeOf({ session: inSpace, info }, app, dryRun);
+      result.lost.push({ app: name, guid: app.metadata.name, ...place, image, ...outcome });
+    }
+  }
+  session.report({ type: 'done' });
+  return result;
+}
