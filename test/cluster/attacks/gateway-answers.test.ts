@@ -1,7 +1,7 @@
 // Attacker: an app that answers with headers without an end, or not at all, at the gateway that serves every space.
 
 import { once } from 'node:events';
-import { Agent, request, type IncomingMessage, type RequestOptions } from 'node:http';
+import { request, type IncomingMessage, type RequestOptions } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -9,12 +9,15 @@ import { WebSocket } from 'ws';
 import { get } from '../../support/http.ts';
 import { until } from '../../support/until.ts';
 import { Kf, kubectl, kubectlJson, ringEnv } from '../../support/kf.ts';
-import { TestWorld } from '../../support/members.ts';
+import { TestWorld, type Member } from '../../support/members.ts';
 
 const sample = `${ringEnv('KF_CLUSTER_NODE_REGISTRY')}/kf/sample:1`;
 const port = Number(process.env['KF_CLUSTER_HTTP_PORT'] ?? '80');
 const world = new TestWorld();
 let kf: Kf;
+let attacker: Member;
+let space: string;
+let pod: string;
 
 /** Paths: /silent, /endless, /after-hints (endless headers after 103), anything else: ok. */
 const attack = `require("http").createServer((q, r) => {
@@ -51,9 +54,12 @@ s.on("upgrade", (q, c) => { c.on("error", () => {}); c.write("HTTP/1.1 101 Switc
 beforeAll(async () => {
   kf = await Kf.create();
   const place = await world.space();
-  const attacker = await world.member('spaceDeveloper', place);
+  ({ space } = place);
+  attacker = await world.member('spaceDeveloper', place);
   await kf.ok('push', 'shapes', '-o', sample, '-m', '128M', '-c', `exec node --max-http-header-size=200000 -e '${shapes}'`);
-  await attacker.kf.ok('push', 'answers', '-o', sample, '-m', '256M', '-c', `exec node -e '${attack}'`);
+  await attacker.kf.ok('push', 'answers', '-o', sample, '-m', '512M', '-c', `exec node -e '${attack}'`);
+  const { items } = await kubectlJson<Pods>('get', 'pods', '-n', space, '-l', 'kf.cloudfoundry.org/generation');
+  pod = items[0]?.metadata.name ?? '';
 });
 afterAll(async () => {
   await kf.run(['delete', 'shapes', '-r', '-f']);
@@ -61,7 +67,7 @@ afterAll(async () => {
 });
 
 interface Pods {
-  items: { metadata: { uid: string }; status: { containerStatuses: { restartCount: number }[] } }[];
+  items: { metadata: { name: string; uid: string }; status: { containerStatuses: { restartCount: number }[] } }[];
 }
 
 async function restartsOfGateway(): Promise<unknown> {
@@ -76,36 +82,23 @@ async function memoryOfGateway(): Promise<number> {
   return Math.round(Number(line?.split(' ')[1]) / 1024 ** 2);
 }
 
-/** Keeps so many requests open until `end` is called. */
-function flood(path: string, count: number): { statuses: Map<number, number>; end: () => Promise<void> } {
-  const agent = new Agent({ keepAlive: true });
-  const statuses = new Map<number, number>();
-  let isOver = false;
-  const ask = (): Promise<void> =>
-    new Promise((resolve) => {
-      const options = { host: '127.0.0.1', port, path, agent, headers: { host: 'answers.apps.localhost' } };
-      const outgoing = request(options, (answer) => {
-        const status = answer.statusCode ?? 0;
-        statuses.set(status, (statuses.get(status) ?? 0) + 1);
-        answer.resume().on('close', resolve);
-      });
-      outgoing.on('error', () => resolve()).end();
-    });
-  const clients = Array.from({ length: count }, async () => {
-    while (!isOver) {
-      await ask();
-      await sleep(500);
-    }
+/** In the app's own pod: keeps so many requests to the app open for 20 s, through the gateway, and prints the statuses of the answers. */
+const flooder = `const [, path, count] = process.argv;
+const http = require("node:http");
+const agent = new http.Agent({ keepAlive: true });
+const statuses = {};
+const ask = (host) => new Promise((resolve) => {
+  const q = http.request({ host, path, agent, headers: { host: "answers.apps.localhost" } }, (a) => {
+    statuses[a.statusCode] = (statuses[a.statusCode] ?? 0) + 1;
+    a.resume().on("close", resolve);
   });
-  return {
-    statuses,
-    end: async () => {
-      isOver = true;
-      agent.destroy();
-      await Promise.all(clients);
-    },
-  };
-}
+  q.on("error", resolve).end();
+});
+require("node:dns").lookup("kf-gateway.kf-node.svc", async (error, host) => {
+  const client = async () => { for (;;) { await ask(host); await new Promise((next) => setTimeout(next, 2000)); } };
+  for (let i = 0; i < Number(count); i++) client();
+});
+setTimeout(() => { console.log(JSON.stringify(statuses)); process.exit(0); }, 20000);`;
 
 test.each([
   ['headers without an end', '/endless', 200],
@@ -113,27 +106,25 @@ test.each([
   ['no answer', '/silent', 4_000],
 ])('the gateway keeps running and serves other apps while an app sends %s', async (_, path, count) => {
   const before = await restartsOfGateway();
-  const attack = flood(path, count);
+  const flooding = attacker.kubectl(['exec', '-n', space, pod, '--', 'node', '-e', flooder, path, String(count)]);
+  let isOver = false;
+  void flooding.finally(() => (isOver = true));
   const statuses = new Set<number>();
   const times: number[] = [];
-  let memory = 0;
-  const end = performance.now() + 20_000;
-  try {
-    while (performance.now() < end) {
-      const begun = performance.now();
-      statuses.add((await get('shapes.apps.localhost')).status);
-      times.push(Math.round(performance.now() - begun));
-      await sleep(50);
-    }
-    memory = await memoryOfGateway();
-  } finally {
-    await attack.end();
+  while (!isOver) {
+    const begun = performance.now();
+    statuses.add((await get('shapes.apps.localhost')).status);
+    times.push(Math.round(performance.now() - begun));
+    await sleep(50);
   }
+  const [said, memory] = [await flooding, await memoryOfGateway()];
   times.sort((a, b) => a - b);
-  console.log(`measured: ${path}: ${memory} MiB; another app's median ${times[times.length >> 1]} ms, most ${times.at(-1)} ms`);
+  const figures = `${memory} MiB; another app's median ${times[times.length >> 1]} ms, most ${times.at(-1)} ms`;
+  console.log(`measured: ${count} times ${path}, answered ${said.stdout.trim()}: ${figures}`);
+  expect(said.code, said.stderr).toBe(0);
   expect([...statuses]).toEqual([200]);
   expect(await restartsOfGateway()).toEqual(before);
-  if (path === '/silent') expect(attack.statuses.get(503)).toBeGreaterThan(0);
+  if (path === '/silent') expect((JSON.parse(said.stdout) as Record<string, number>)['503']).toBeGreaterThan(0);
   await until('the app to go on', async () => (await get('answers.apps.localhost', '/ok')).body === 'ok');
 });
 
