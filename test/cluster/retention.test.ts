@@ -120,16 +120,20 @@ test('an old image goes although the registry is killed meanwhile, and those of 
   expect((await get(host)).body).toContain('one');
 });
 
-test('ten pushes that find their layers in the registry lose none, while everything unused is removed again and again', async () => {
-  const names = Array.from({ length: 10 }, (_, index) => `many-${index}`);
+test('twenty pushes, of known sources and of new ones, lose no layer while everything unused is removed again and again', async () => {
+  const names = Array.from({ length: 20 }, (_, index) => `many-${index}`);
   const manifest = path.join(scratch, 'manifest.yml');
-  await writeFile(
-    manifest,
-    JSON.stringify({ applications: names.map((name) => ({ name, path: folder, memory: '64M', 'no-route': true })) }),
-  );
-  const pushAll = () => member.kf.run(['push', '-f', manifest, '--no-start']);
+  const fresh = path.join(scratch, 'fresh');
+  await cp(folder, fresh, { recursive: true });
+  await writeFile(path.join(fresh, 'docs/noise.bin'), randomBytes(5_000_000));
+  /** Pushes all apps, every second one from that folder. */
+  const pushAll = async (others: string) => {
+    const applications = names.map((name, index) => ({ name, path: index % 2 === 0 ? folder : others, memory: '64M', 'no-route': true }));
+    await writeFile(manifest, JSON.stringify({ applications }));
+    return member.kf.run(['push', '-f', manifest, '--no-start']);
+  };
   // On a busy machine an app may be taken up too late for its first push.
-  await until('all apps to be pushed', async () => (await pushAll()).code === 0, 180_000);
+  await until('all apps to be pushed', async () => (await pushAll(folder)).code === 0, 240_000);
   await kubectl('delete', 'cfpackages', '-n', place.space, '--all');
   await age();
   let isOver = false;
@@ -138,16 +142,17 @@ test('ten pushes that find their layers in the registry lose none, while everyth
     for (; !isOver; rounds += 1) await admin.ok('prune', '--unused-minutes', '5');
   };
   const pruning = prune();
-  const again = await pushAll().finally(() => (isOver = true));
+  const again = await pushAll(fresh).finally(() => (isOver = true));
   await pruning;
   expect([again.code, again.stderr]).toEqual([0, expect.any(String)]);
   await admin.ok('prune', '--unused-minutes', '5');
   expect(rounds).toBeGreaterThan(0);
   const { items } = await kubectlJson<Images>('get', 'cfpackages', '-n', place.space);
-  expect(items).toHaveLength(10);
+  expect(items).toHaveLength(names.length);
   for (const { spec } of items)
     expect([spec.appRef.name, await isWhole(spec.source?.registry.image ?? '')]).toEqual([spec.appRef.name, true]);
   await member.kf.ok('start', 'many-0');
+  await member.kf.ok('start', 'many-1');
 });
 
 test('a developer may not remove images, and is told so', async () => {
