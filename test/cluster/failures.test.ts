@@ -153,6 +153,21 @@ describe('an app that does not start', () => {
   });
 });
 
+describe('an instance that no node has room for', () => {
+  test('ends a push within 10 s, says what the nodes lack, and the old instance continues', async () => {
+    await elsewhere.ok('start', 'elsewhere');
+    const limits = { spec: { hard: { 'requests.memory': '4Ti' } } };
+    await kubectl('patch', 'quota', 'kf-limits', '-n', second.guid, '--type=merge', '-p', JSON.stringify(limits));
+    await untilQuotaHolds(second.guid, 'kf-limits');
+    const ran = await elsewhere.run(['push', 'elsewhere', '-o', sample, '-m', '1T']);
+    expectFailure(ran, /No node can run the instance: .*Insufficient memory/);
+    expect(ran.milliseconds).toBeLessThan(10_000);
+    expect(await why(elsewhere, 'elsewhere')).toMatchObject({ cause: 'no-room' });
+    expect((await get('failures-taken.apps.localhost')).status).toBe(200);
+    await elsewhere.ok('push', 'elsewhere', '-o', sample, '-m', '128M');
+  });
+});
+
 describe('a space with a quota', () => {
   beforeAll(async () => {
     await elsewhere.ok('push', 'failures-quota', '-o', sample, '-m', '64M', '--no-route', '--no-start');
@@ -182,6 +197,37 @@ describe('a space with a quota', () => {
     reportTime('a scale beyond the quota is refused', ran.milliseconds);
     expect((await get('failures-taken.apps.localhost')).status).toBe(200);
     await elsewhere.ok('scale', 'elsewhere', '-i', '1');
+  });
+
+  test('says before the build that an update has no room, and with both ways out the app is updated', async () => {
+    const update = ['push', 'elsewhere', '-o', sample, '-m', '64M'];
+    const ran = await elsewhere.run(update);
+    expectFailure(
+      ran,
+      /App 'elsewhere' cannot be updated without a gap in space '.*': during the update it takes 1 more pod, and the quota 'failures' has 0 of 1 left \(pods\)/,
+      `kf push elsewhere -o ${sample} -m 64M --strategy recreate`,
+      'kf scale elsewhere -i NUMBER',
+    );
+    expect((await get('failures-taken.apps.localhost')).status).toBe(200);
+    await elsewhere.ok(...update, '--strategy', 'recreate');
+    await kubectl('patch', 'quota', 'failures', '-n', second.guid, '--type=merge', '-p', '{"spec":{"hard":{"pods":"2"}}}');
+    await untilQuotaHolds(second.guid, 'failures');
+    await elsewhere.ok('push', 'elsewhere', '-o', sample, '-m', '128M');
+    await kubectl('patch', 'quota', 'failures', '-n', second.guid, '--type=merge', '-p', '{"spec":{"hard":{"pods":"1"}}}');
+    await untilQuotaHolds(second.guid, 'failures');
+    expect((await get('failures-taken.apps.localhost')).status).toBe(200);
+  });
+
+  test('ends a restart within 10 s when the new instance may not be made, and the old one continues', async () => {
+    const ran = await elsewhere.run(['restart', 'elsewhere']);
+    expectFailure(ran, /The quota of the space is used up: .*exceeded quota: failures/);
+    expect(ran.milliseconds).toBeLessThan(10_000);
+    expect(await why(elsewhere, 'elsewhere')).toMatchObject({ cause: 'quota' });
+    const scaled = await elsewhere.run(['scale', 'elsewhere', '-i', '2']);
+    expectFailure(scaled, /instance 1 of 'web' does not run: The quota of the space is used up: .*exceeded quota: failures/);
+    expect(scaled.milliseconds).toBeLessThan(10_000);
+    await elsewhere.ok('scale', 'elsewhere', '-i', '1');
+    expect((await get('failures-taken.apps.localhost')).status).toBe(200);
   });
 
   test('refuses a build, and reports it at once', async () => {

@@ -4,7 +4,7 @@ import type { Stored } from '../../lib/api/object.ts';
 import { statefulSetType } from '../../lib/api/core.ts';
 import { kinds } from '../../lib/api/group.ts';
 import type { AppWorkload, CFApp, CFProcess, DeploymentStatus } from '../../lib/api/types.generated.ts';
-import { statefulSetNameOf } from '../../templates/stateful-set.ts';
+import { generationOf, statefulSetNameOf } from '../../templates/stateful-set.ts';
 import { causeOfCheck, whyUnanswered, withLines } from '../instances/failed-check.ts';
 import type { Expectations, Instance, Instances, Problem } from '../instances/instances.ts';
 import { BoundedMap } from '../runtime/bounded-map.ts';
@@ -131,7 +131,7 @@ export class Assessor {
     if (mostOf(view) === 0) return { failed: false };
     if (before === 'Serving') return this.#serving(view);
     const isFull = readyOf(view.instances, view.hash) >= mostOf(view);
-    if (before === 'Failed') return { failed: !isFull || proof.state !== 'proven' };
+    if (before === 'Failed') return this.#failed(view, !isFull || proof.state !== 'proven');
     if (isFull && proof.state === 'proven') return { failed: false };
     view.lookAgain.push(assessAgainMs);
     const { problem, instance } = await this.#worst(view, proof);
@@ -144,8 +144,18 @@ export class Assessor {
 
   /** A generation that served is not assessed again. The result only reports instances that cannot be created. */
   async #serving(view: View): Promise<Assessment> {
-    const absent = await this.#missingInstances(view, ownOf(view).length);
+    const absent = await this.#missingInstances(view, view.target, ownOf(view).length);
     return { failed: false, ...defined({ absent }) };
+  }
+
+  /** The version that serves in place of a failed one is not assessed either, but it may grow too. */
+  async #failed(view: View, failed: boolean): Promise<Assessment> {
+    const standIn = view.workloads.find(({ metadata, spec }) => metadata.uid !== view.target.metadata.uid && spec.instances > 0);
+    if (!failed || standIn === undefined) return { failed };
+    const hash = generationOf(standIn);
+    const present = view.instances.filter(({ generation, ending }) => generation === hash && !ending).length;
+    const absent = await this.#missingInstances(view, standIn, present);
+    return { failed, ...defined({ absent }) };
   }
 
   async #fail(view: View, problem: Problem, instance: Instance | undefined): Promise<Assessment> {
@@ -168,14 +178,14 @@ export class Assessor {
       const mayPass = makesRoom && instance.problem.reason === 'Unschedulable';
       return { problem: mayPass ? { ...instance.problem, final: false } : instance.problem, instance };
     }
-    const missing = await this.#missingInstances(view, own.length);
+    const missing = await this.#missingInstances(view, view.target, own.length);
     if (missing === undefined) return {};
     return { problem: makesRoom ? { ...missing, final: false } : missing };
   }
 
-  async #missingInstances(view: View, present: number): Promise<Problem | undefined> {
-    const key = view.target.metadata.uid;
-    if (present >= view.target.spec.instances) {
+  async #missingInstances(view: View, workload: Stored<AppWorkload>, present: number): Promise<Problem | undefined> {
+    const key = workload.metadata.uid;
+    if (present >= workload.spec.instances) {
       this.#missing.delete(key);
       return undefined;
     }
@@ -186,7 +196,7 @@ export class Assessor {
       view.lookAgain.push(missingMs - (now - since));
       return undefined;
     }
-    return view.seam.missing(view.process.metadata.namespace, statefulSetNameOf(view.target));
+    return view.seam.missing(view.process.metadata.namespace, statefulSetNameOf(workload));
   }
 }
 

@@ -40,8 +40,8 @@ const repeated: readonly Repeated[] = [
   { spellings: ['--no-start'], given: ({ noStart }) => noStart },
   { spellings: ['--no-wait'], given: ({ noWait }) => noWait },
   { spellings: ['--strategy'], given: ({ strategy }) => strategy },
-  { spellings: ['--max-in-flight'], given: ({ maxInFlight }) => maxInFlight },
-  { spellings: ['--instance-steps'], given: ({ instanceSteps }) => instanceSteps },
+  { spellings: ['--max-in-flight'], given: ({ maxInFlight }) => maxInFlight, not: '--strategy' },
+  { spellings: ['--instance-steps'], given: ({ instanceSteps }) => instanceSteps, not: '--strategy' },
 ];
 
 function wordsOf({ spellings: [flag = ''], given }: Repeated, flags: PushFlags): string[] {

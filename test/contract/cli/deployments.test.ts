@@ -2,8 +2,10 @@
 
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { configMapType } from '../../../src/lib/api/core.ts';
-import { annotations, kinds } from '../../../src/lib/api/group.ts';
+import { annotations, kinds, labels } from '../../../src/lib/api/group.ts';
+import { resource, type KubeObject } from '../../../src/lib/api/object.ts';
 import { printRecord } from '../../../src/lib/api/revisions.ts';
+import type { CFProcess } from '../../../src/lib/api/types.generated.ts';
 import { bundleForTests, type CliRun } from '../../support/cli.ts';
 import { nameOf, ns, PushScene } from '../../support/push-scene.ts';
 
@@ -131,7 +133,7 @@ describe('cancel-deployment', () => {
     const id = scene.app().metadata.annotations?.[annotations.deployId];
     expect(droplet()).not.toBe(first);
     const canceled = await run('cancel-deployment', 'shop');
-    expect(canceled).toMatchObject({ code: 0, stderr: '' });
+    expect(canceled).toMatchObject({ code: 0 });
     expect(canceled.stdout).toBe(`Canceling deployment for app shop ${place}\nOK\n\nTIP: Run 'kf app shop' to view app status.\n`);
     expect([droplet(), rollout(), scene.app().metadata.annotations?.[annotations.deployId]]).toEqual([first, { id, canceled: true }, id]);
     expect(await waiting).toMatchObject({ code: 1, stderr: expect.stringContaining('Deployment has been canceled') });
@@ -213,4 +215,60 @@ it('curl makes, shows, continues and cancels deployments', async () => {
     const refused = await run('curl', '-X', 'POST', '/v3/deployments', '-d', JSON.stringify({ relationships, ...wrong }));
     expect(refused.stdout).toContain('CF-UnprocessableEntity');
   }
+});
+
+describe('an update without room for the step', () => {
+  const quotas = resource<KubeObject>('', 'v1', 'ResourceQuota', 'resourcequotas');
+
+  /** A running app in a space that has room for no other instance. */
+  async function inFullSpace(): Promise<void> {
+    await scene.ok(...push);
+    const guid = nameOf(scene.app());
+    await scene.cluster.add(kinds.process, {
+      metadata: { name: 'web', namespace: ns, labels: { [labels.appGuid]: guid } },
+      spec: {
+        appRef: { name: guid },
+        processType: 'web',
+        desiredInstances: 1,
+        memoryMB: 256,
+        diskQuotaMB: 512,
+        healthCheck: { type: 'port', data: { invocationTimeoutSeconds: 1, timeoutSeconds: 60 } },
+      },
+    } as CFProcess);
+    scene.setStatus(kinds.process, 'web', { instanceCounts: { running: 1, starting: 0, crashed: 0, down: 0 } });
+    const org = { guid: 'q', generation: 1, name: 'tight', limits: { totalMemoryMB: 300 } };
+    await scene.cluster.add(quotas, {
+      metadata: { name: 'kf-limits', namespace: ns, annotations: { 'kf.cloudfoundry.org/quotas': JSON.stringify({ org }) } },
+      status: { hard: { 'requests.memory': '300Mi' }, used: { 'requests.memory': '256Mi' } },
+    } as KubeObject);
+  }
+
+  const text = (
+    again: string,
+  ): string => `App 'shop' cannot be updated without a gap in space 'example-space': during the update it takes 256M more memory, and the org quota 'tight' allows 300M of memory, of which 44M is left.
+
+TIP:
+   Stop its instances before the new ones start: ${again} --strategy recreate
+   Or make room: kf scale shop -i NUMBER, or a larger quota: kf org-quota tight
+`;
+
+  it('is refused before the build, with both ways out', async () => {
+    await inFullSpace();
+    scene.source('b');
+    expect(await run(...push)).toMatchObject({ code: 1, stderr: `Reading files\n${text('kf push shop -p app')}` });
+    expect(await run('restage', 'shop')).toMatchObject({ code: 1, stderr: text('kf restage shop') });
+    expect([scene.builds().length, scene.packages().length]).toEqual([1, 1]);
+    expect(await run('push', 'shop', '-p', 'app', '--json')).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining('"code": "quota"') as string,
+    });
+  });
+
+  it('is none when the old instances stop first, or when nothing is replaced', async () => {
+    await inFullSpace();
+    expect(await run(...push)).toMatchObject({ code: 0 });
+    scene.source('b');
+    expect(await run(...push, '--strategy', 'recreate')).toMatchObject({ code: 0 });
+    expect(scene.builds()).toHaveLength(2);
+  });
 });

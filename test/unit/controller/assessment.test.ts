@@ -7,6 +7,7 @@ import type { Proof } from '../../../src/controller/rollout/traffic-probe.ts';
 import type { Context } from '../../../src/controller/runtime/reconciler.ts';
 import { Store } from '../../../src/controller/runtime/store.ts';
 import type { StatefulSet } from '../../../src/lib/api/core.ts';
+import { labels } from '../../../src/lib/api/group.ts';
 import type { AppWorkload, DeploymentStatus } from '../../../src/lib/api/types.generated.ts';
 import { statefulSetNameOf } from '../../../src/templates/stateful-set.ts';
 import { asStored } from '../../support/stored.ts';
@@ -234,6 +235,21 @@ describe('an earlier assessment', () => {
     expect(await assess({ before, instances: bad })).toEqual({ failed: true });
     expect(await assess({ before, instances: well })).toEqual({ failed: true });
     expect(await assess({ before, instances: well }, proven)).toEqual({ failed: false });
+  });
+
+  test('as failed still reports obstacles to the growth of the version that serves in its place', async () => {
+    const assessor = new Assessor();
+    const metadata = { ...workload.metadata, uid: 'other-uid', labels: { [labels.generation]: 'bbbbbbbbbb' } };
+    const standIn = { ...workload, metadata, spec: { ...workload.spec, instances: 2 } };
+    const seam = { missing: (_ns: string, set: string) => Promise.resolve(set === statefulSetNameOf(standIn) ? quota : undefined) };
+    const seen = (at: number, serving: number): View => {
+      const instances = Array.from({ length: serving }, (_, index) => instance({ index, generation: 'bbbbbbbbbb', ready: true }));
+      const { view } = viewOf({ before: { phase: 'Failed' }, instances, seam, at });
+      return { ...view, workloads: [workload, standIn] };
+    };
+    await assessor.assess(seen(0, 1), awaited);
+    expect(await assessor.assess(seen(500, 1), awaited)).toEqual({ failed: true, absent: quota });
+    expect(await assessor.assess(seen(600, 2), awaited)).toEqual({ failed: true });
   });
 
   test('is valid only for the same change and the same AppWorkload', async () => {

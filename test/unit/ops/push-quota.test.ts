@@ -77,6 +77,7 @@ describe('a quota of cf is named', () => {
     expect(whyNot(plan(web({ instances: 3, memoryMB: 128 })), limits)).toEqual({
       why: "3 instances take 384M of memory, and the space quota 'small' allows 512M of memory, of which 256M is left",
       flags: '-m 128M -i 1',
+      deciding: { scope: 'space', name: 'small', limit: 'totalMemoryMB', most: 512 * 2 ** 20 },
     });
   });
 
@@ -93,6 +94,7 @@ describe('a quota of cf is named', () => {
     expect(whyNot(plan(web({ instances: 2 })), limits)).toEqual({
       why: "it takes 2 more instances, and the space quota 'small' allows 2 app instances, of which 1 is left",
       flags: '-i 1',
+      deciding: { scope: 'space', name: 'small', limit: 'appInstances', most: 2 },
     });
     expect(whyNot(plan({ ...built, ...web({ instances: 1 }) }), limits)).toBeUndefined();
   });

@@ -1,6 +1,6 @@
 // Makes the app's next droplet: stages the package that waits for a start, or the one that was pushed last, and replaces the present droplet.
 
-import { appRevOf } from '../../api/app.ts';
+import { appRevOf, processesOf, routesOf } from '../../api/app.ts';
 import { annotations, kinds, labels } from '../../api/group.ts';
 import type { KfInfo } from '../../api/kf-info.ts';
 import type { Stored } from '../../api/object.ts';
@@ -14,6 +14,7 @@ import type { SpaceSession } from '../../session/session.ts';
 import { buildKey, reusableBuild } from '../builds/build-key.ts';
 import { dropletSummary } from './droplets.ts';
 import { stagePackage, type BuildRequest } from '../builds/stage.ts';
+import { assertUpdateFits } from '../push/room.ts';
 import { toldBindings } from '../services/user-provided.ts';
 import { changeApp, newDeployId } from './changes.ts';
 import { readVariables } from './env.ts';
@@ -88,6 +89,18 @@ export interface StageOptions {
   rollout?: RolloutOptions;
 }
 
+/** The new instances run beside the old ones: whether they may is known before the build. */
+async function assertRestageFits(session: SpaceSession, app: Stored<CFApp>, rollout: RolloutOptions): Promise<void> {
+  if (app.spec.desiredState !== 'STARTED') return;
+  const { cluster, space, signal } = session;
+  const [processes, routes] = await Promise.all([
+    cluster.list(kinds.process, byApp(session, app)),
+    cluster.list(kinds.route, { ns: space.guid, signal }),
+  ]);
+  const update = { app, processes: processesOf(app, processes.items), routes: routesOf(app, routes.items), rollout };
+  await assertUpdateFits(session, update, `${session.bin} restage ${app.spec.displayName}`);
+}
+
 /**
  * Stages the app's next droplet, sets it and marks the app as started. Wait for the start with `waitUntilServing`.
  * @throws KfError `failed` when nothing was pushed, those of {@link stagePackage}, `conflict` when a push came in between
@@ -98,7 +111,9 @@ export async function stageAndStart(session: SpaceSession, app: Stored<CFApp>, {
   const source = packageToBuild(app, packages);
   if (source === undefined) throw nothingPushed(session, app);
   const request = await requestFor(session, info, app, source);
-  const build = await stagePackage(session, info, request, { earlier: again ? undefined : await earlierBuild(session, request) });
+  const earlier = again ? undefined : await earlierBuild(session, request);
+  if (earlier === undefined) await assertRestageFits(session, app, rollout);
+  const build = await stagePackage(session, info, request, { earlier });
   await settleWeb(session, app, build);
   const deployId = newDeployId();
   const droplet = build.metadata.name;

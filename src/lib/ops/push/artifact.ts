@@ -55,6 +55,8 @@ export interface ArtifactInput {
   force: boolean;
   /** False: make the package only. */
   stage: boolean;
+  /** Throws when the app gets another droplet and the space has no room for that; called before a build. */
+  assertFits: () => Promise<void>;
   /** The password of the user that the plan names for the image's registry. */
   imagePassword?: string | undefined;
   /** The registry for a new app's source, already tested. */
@@ -111,7 +113,7 @@ async function packaged(input: ArtifactInput, { listing, known, cacheDir }: Sour
   const { bindings } = facts;
   if (known !== undefined) return { source: nameOf(known), packages: facts.packages, wasBuilt: false, layerBytesSent: 0, bindings };
   follower.begin();
-  if (!facts.isNew) await assertMayBuild(session, info, plan);
+  if (!facts.isNew) await Promise.all([assertMayBuild(session, info, plan), input.assertFits()]);
   const { pushId, registry } = input;
   const { package: created, bytes } = await uploadSource(session, info, { app: follower.app, listing, cacheDir, pushId, registry });
   const packages = packagesOf(follower.app, [created, ...facts.packages]);
@@ -134,7 +136,7 @@ async function staged(input: ArtifactInput, source: Source): Promise<Artifact> {
   // Builds stay longer than their packages, but a restage needs the pushed package.
   const artifact = await packaged(input, { ...source, known });
   if (earlier === undefined) follower.begin();
-  if (earlier === undefined && known !== undefined) await assertMayBuild(session, info, plan);
+  if (earlier === undefined && known !== undefined) await Promise.all([assertMayBuild(session, info, plan), input.assertFits()]);
   const bindings = missing.length === 0 ? facts.bindings : await bound(input, missing);
   const request = { ...buildRequest(input, artifact.source), contentHash, key: keyWith(bindings), env };
   const build = await stagePackage(session, info, request, { earlier, stillOurs: () => follower.lost() });
@@ -205,13 +207,23 @@ async function fromImage(input: ArtifactInput): Promise<Artifact> {
   const [, started] = await Promise.all([create(), createBuild(session, info, request)]);
   const build = await waitForBuild(session, plan.name, started, request);
   const current = facts.builds.find((candidate) => nameOf(candidate) === follower.app.spec.currentDropletRef?.name);
-  if (current === undefined || input.force || !runsSame(current, build))
+  const discard = async (): Promise<void> => {
+    const ns = session.space.guid;
+    await Promise.all([
+      cluster.delete(kinds.build, ns, nameOf(build), { propagation: 'Background' }),
+      cluster.delete(kinds.package, ns, guid, { propagation: 'Background' }),
+    ]);
+  };
+  if (current === undefined || input.force || !runsSame(current, build)) {
+    try {
+      await input.assertFits();
+    } catch (error) {
+      await discard();
+      throw error;
+    }
     return { source: guid, packages: [], build, wasBuilt: true, layerBytesSent: 0, bindings: facts.bindings };
-  const ns = session.space.guid;
-  await Promise.all([
-    cluster.delete(kinds.build, ns, nameOf(build), { propagation: 'Background' }),
-    cluster.delete(kinds.package, ns, guid, { propagation: 'Background' }),
-  ]);
+  }
+  await discard();
   // The package of an image gets its build at once, except for packages that the app's annotations name. So if no build is newer, no package is.
   const isNewest = facts.builds[0] === current && neededPackages(follower.app).length === 0;
   const packages = isNewest ? [] : await readPackages(session, follower.app);

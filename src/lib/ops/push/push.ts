@@ -22,7 +22,9 @@ import { decideChanges, isMarked, isNothing, type Changes } from './changes.ts';
 import { readSnapshot, type AppSnapshot } from './app-snapshot.ts';
 import { underLock, writeAsHolder } from './lock.ts';
 import { preflight, type Preflight } from './preflight.ts';
+import { assertUpdateFits } from './room.ts';
 import { needsDomains, wantedRoutes } from './route-plan.ts';
+import type { ProcessStep } from './settings.ts';
 import { lifecycleChange, writeSettings } from './write-settings.ts';
 
 export interface PushedApp {
@@ -176,6 +178,17 @@ export async function readAgain(
   return { facts, routes: wantedRoutes(plan, known, hasRoutes) };
 }
 
+/** A process whose instances are replaced; others of them may be added or stopped without that. */
+const isReplaced = ({ process, changes }: ProcessStep): boolean => process !== undefined && Object.keys(changes).length > 0;
+
+/** For a push that replaces running instances. */
+async function assertReplacementFits({ session, plan, push }: PreparedPush, app: Stored<CFApp>, facts: AppSnapshot): Promise<void> {
+  if (!push.start || facts.isNew) return;
+  const { processes, ownRoutes: routes, autoscaled } = facts;
+  const update = { app, processes, routes, planned: plan.processes, autoscaled, rollout: push.rollout };
+  await assertUpdateFits(session, update, `${session.bin} push ${plan.name}`);
+}
+
 /** Checks everything that a push of the app needs. @throws KfError `usage`, `not-found`, `forbidden`, `quota`, `upload`; nothing is written then */
 export async function preparePush(session: SpaceSession, push: PushPlan, app: AppPlan): Promise<PreparedPush> {
   const [info, found] = await Promise.all([session.info(), findLabelledApp(session, app.name)]);
@@ -198,7 +211,9 @@ export async function pushApp(prepared: PreparedPush, options: PushOptions): Pro
     const { facts, routes } = asFound ? checked : await readAgain(session, checked, follower.app);
     const { services } = checked;
     const { force, imagePassword } = options;
-    const input = { session, info, plan, facts, services, follower, pushId, force, imagePassword, stage: push.start || push.task };
+    const stage = push.start || push.task;
+    const assertFits = (): Promise<void> => assertReplacementFits(prepared, follower.app, facts);
+    const input = { session, info, plan, facts, services, follower, pushId, force, imagePassword, stage, assertFits };
     const artifact = await makeArtifact(registry === undefined ? input : { ...input, registry });
     const { build } = artifact;
     const result = {
@@ -215,6 +230,8 @@ export async function pushApp(prepared: PreparedPush, options: PushOptions): Pro
       reportApplied();
       return unchanged(result, facts, app);
     }
+    // Of another droplet it was said before the build.
+    if (!changes.droplet && (force || changes.restart || changes.processes.some(isReplaced))) await assertFits();
     const stops = !push.start && follower.app.spec.desiredState === 'STARTED';
     session.report({ type: 'writing-settings' });
     const target = { droplet: build?.metadata.name, pushId, force: options.force };

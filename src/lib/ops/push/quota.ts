@@ -10,11 +10,11 @@ import { defined } from '../../defined.ts';
 import { KfError } from '../../errors.ts';
 import { isForbidden } from '../../kube/errors.ts';
 import type { AppPlan, ProcessPlan } from '../../manifest/plan.ts';
-import { allowance, decidingQuota } from '../../session/quota-refusal.ts';
+import { allowance, decidingQuota, type Deciding } from '../../session/quota-refusal.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { buildContainers } from '../../../templates/build-job.ts';
 
-interface ResourceQuota extends KubeObject {
+export interface ResourceQuota extends KubeObject {
   spec?: { scopes?: string[]; scopeSelector?: unknown };
   status?: { hard?: Record<string, string>; used?: Record<string, string> };
 }
@@ -23,7 +23,7 @@ const quotaType = resource<ResourceQuota>('', 'v1', 'ResourceQuota', 'resourcequ
 const megabyte = 1024 ** 2;
 
 /** The need of one kind of resource, under every name that a quota may use. */
-interface Need {
+export interface Need {
   names: string[];
   amount: number;
   /** Part of a sentence: `4 instances take 2G of memory`. */
@@ -43,6 +43,8 @@ interface ProcessSize {
 interface QuotaRefusal {
   why: string;
   flags?: string;
+  /** The quota of the org or space that sets the limit. */
+  deciding?: Deciding;
 }
 
 /** The sizes in the flags of hints. */
@@ -70,7 +72,7 @@ const total = (sizes: readonly ProcessSize[], of: (size: ProcessSize) => number)
 const buildDiskMB = (staging: KfInfo['staging']): number => staging.diskMB * Object.keys(buildContainers).length;
 
 /** The only resource of the quota of app instances, which counts pods, but not those of builds. */
-const appInstances = 'app instances';
+export const appInstances = 'app instances';
 
 /** Memory, disk and pods. Flags of push change only the web process. */
 function sizeNeeds(web: ProcessSize, others: readonly ProcessSize[], staging: KfInfo['staging'] | undefined): Need[] {
@@ -153,7 +155,8 @@ function refusal(quota: ResourceQuota, name: string, need: Need): QuotaRefusal |
       ? `the quota '${quota.metadata.name}' has ${show(free)} of ${show(hard)} left (${name})`
       : `the ${allowance(deciding)}, of which ${isShared ? `this space uses ${show(used)}` : `${show(free)} ${need.isBytes || free === 1 ? 'is' : 'are'} left`}`;
   const why = `${need.what}, and ${limited}`;
-  return need.smaller === undefined || need.smaller.amount > free ? { why } : { why, flags: need.smaller.flags };
+  const flags = need.smaller === undefined || need.smaller.amount > free ? undefined : need.smaller.flags;
+  return { why, ...defined({ flags, deciding }) };
 }
 
 /** The quota of app instances, which has a scope, as one of a resource of its own. */
@@ -185,15 +188,21 @@ export function instanceRefusal(quotas: readonly ResourceQuota[], plan: AppPlan,
   return large.type === webProcess && most > 0 ? { why, flags: `-m ${formatMegabytes(most)}` } : { why };
 }
 
+/** The quotas of the space; none for a user who may not read them, and gets the API server's own refusal later. */
+export async function readQuotas({ cluster, space, signal }: SpaceSession): Promise<ResourceQuota[]> {
+  try {
+    return (await cluster.list(quotaType, { ns: space.guid, signal })).items;
+  } catch (error) {
+    if (isForbidden(error)) return [];
+    throw error;
+  }
+}
+
 /** @throws KfError `quota` when a new app cannot fit into the space */
 export async function assertRoom(session: SpaceSession, info: KfInfo, plan: AppPlan, start: boolean): Promise<void> {
-  const { cluster, space, signal, bin } = session;
-  const quotas = await cluster.list(quotaType, { ns: space.guid, signal }).catch((error: unknown) => {
-    // A user without the right to read quotas gets the API server's own refusal later.
-    if (isForbidden(error)) return { items: [] };
-    throw error;
-  });
-  const refused = instanceRefusal(quotas.items, plan, info) ?? quotaRefusal(quotas.items, needsOfNewApp(plan, info, start));
+  const { space, bin } = session;
+  const quotas = await readQuotas(session);
+  const refused = instanceRefusal(quotas, plan, info) ?? quotaRefusal(quotas, needsOfNewApp(plan, info, start));
   if (refused === undefined) return;
   throw new KfError('quota', `App '${plan.name}' exceeds a quota of space '${space.name}': ${refused.why}.`, {
     hints: [`${bin} apps`, ...(refused.flags === undefined ? [] : [`${bin} push ${plan.name} ${refused.flags}`])],

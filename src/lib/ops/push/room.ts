@@ -1,0 +1,136 @@
+// Checks before a build whether the space's quotas have enough left for the instances that run beside the old ones during an update.
+
+import { desiredInstances, instanceCountsOf } from '../../api/app.ts';
+import type { Stored } from '../../api/object.ts';
+import { podType } from '../../api/pod-kind.ts';
+import { maxInFlightOf, type RolloutOptions } from '../../api/rollout.ts';
+import { counted, formatBytes } from '../../api/sizes.ts';
+import type { CFApp, CFProcess, CFRoute } from '../../api/types.generated.ts';
+import { KfError } from '../../errors.ts';
+import type { ProcessPlan } from '../../manifest/plan.ts';
+import type { SpaceSession } from '../../session/session.ts';
+import { sleep } from '../../wait.ts';
+import { appInstances, quotaRefusal, readQuotas, type Need } from './quota.ts';
+
+const megabyte = 1024 ** 2;
+/** Instances of an earlier update or of a deleted app may be ending: that takes the drain and the grace period. */
+const patienceMs = 20_000;
+const lookAgainMs = 1_000;
+
+/** What an update replaces. */
+export interface Update {
+  app: Stored<CFApp>;
+  processes: readonly Stored<CFProcess>[];
+  /** Routes that lead to the app. */
+  routes: readonly Stored<CFRoute>[];
+  /** New settings of the processes; none keeps the present ones. */
+  planned?: readonly ProcessPlan[];
+  /** Processes whose number of instances an autoscaler sets. */
+  autoscaled?: ReadonlySet<string>;
+  rollout: RolloutOptions;
+}
+
+interface Size {
+  instances: number;
+  memoryMB: number;
+  diskMB: number;
+}
+
+/** One process that runs, before and after the update. */
+interface Replaced {
+  before: Size;
+  after: Size;
+  /** New instances that run beside all old ones. */
+  step: number;
+  /** Both versions run side by side until the last instance is replaced. */
+  routed: boolean;
+}
+
+function replaced({ app, planned = [], autoscaled, routes, rollout }: Update, process: Stored<CFProcess>): Replaced[] {
+  const { metadata, spec } = process;
+  const { running, starting, crashed } = instanceCountsOf(process);
+  const plan = planned.find(({ type }) => type === spec.processType);
+  const own = desiredInstances(process);
+  const instances = autoscaled?.has(metadata.name) === true ? own : (plan?.instances ?? own);
+  // Instances that serve nothing stop first: they leave their room to the new ones.
+  if (running === 0 || instances === 0) return [];
+  const routed = routes.some((route) => route.spec.destinations?.some(({ processType }) => processType === spec.processType) === true);
+  return [
+    {
+      before: { instances: running + starting + crashed, memoryMB: spec.memoryMB, diskMB: spec.diskQuotaMB },
+      after: { instances, memoryMB: plan?.memoryMB ?? spec.memoryMB, diskMB: plan?.diskQuotaMB ?? spec.diskQuotaMB },
+      step: routed ? Math.min(instances, rollout.maxInFlight ?? maxInFlightOf(app)) : 1,
+      routed,
+    },
+  ];
+}
+
+/** The most that an update of a process takes beyond what it takes now: at its first step or at its last one. */
+function most({ before, after, step, routed }: Replaced, sizeOf: (size: Size) => number): number {
+  const [old, now] = [sizeOf(before), sizeOf(after)];
+  const grown = routed ? after.instances - before.instances : 0;
+  const first = step * now + grown * (grown > 0 ? now : old);
+  const last = after.instances * now - before.instances * old + (routed ? step * old : 0);
+  return Math.max(0, first, last);
+}
+
+/** What an update takes beyond what the app takes now. */
+export function needsOfUpdate(update: Update): Need[] {
+  const all = update.processes.flatMap((process) => replaced(update, process));
+  const total = (sizeOf: (size: Size) => number): number => all.reduce((sum, one) => sum + most(one, sizeOf), 0);
+  const [memory, disk, pods] = [total(({ memoryMB }) => memoryMB * megabyte), total(({ diskMB }) => diskMB * megabyte), total(() => 1)];
+  const more = (amount: string): string => `during the update it takes ${amount}`;
+  return [
+    {
+      names: ['memory', 'requests.memory', 'limits.memory'],
+      amount: memory,
+      what: more(`${formatBytes(memory)} more memory`),
+      isBytes: true,
+    },
+    {
+      names: ['requests.ephemeral-storage', 'ephemeral-storage', 'limits.ephemeral-storage'],
+      amount: disk,
+      what: more(`${formatBytes(disk)} more disk`),
+      isBytes: true,
+    },
+    { names: ['pods', 'count/pods'], amount: pods, what: more(counted(pods, 'more pod')), isBytes: false },
+    { names: [appInstances], amount: pods, what: more(counted(pods, 'more instance')), isBytes: false },
+  ];
+}
+
+/** Instances that are ending still count for the quota. */
+async function areEnding({ cluster, space, signal }: SpaceSession): Promise<boolean> {
+  const { items } = await cluster.list(podType, { ns: space.guid, signal });
+  return items.some(({ metadata }) => metadata.deletionTimestamp !== undefined);
+}
+
+/**
+ * Checks that a running app can be updated without a gap.
+ * @param again the command that updates the app
+ * @throws KfError `quota` with both ways out: stop the old instances first, or make room
+ */
+export async function assertUpdateFits(session: SpaceSession, update: Update, again: string): Promise<void> {
+  const { app, rollout } = update;
+  if (app.spec.desiredState !== 'STARTED' || rollout.strategy === 'recreate') return;
+  const needs = needsOfUpdate(update);
+  if (needs.every(({ amount }) => amount === 0)) return;
+  const { space, bin, signal } = session;
+  const since = performance.now();
+  for (;;) {
+    const refused = quotaRefusal(await readQuotas(session), needs);
+    if (refused === undefined) return;
+    if (performance.now() - since < patienceMs && (await areEnding(session))) {
+      await sleep(lookAgainMs, signal);
+      continue;
+    }
+    const { displayName } = app.spec;
+    const { deciding } = refused;
+    const larger = deciding === undefined ? `${bin} apps` : `${bin} ${deciding.scope}-quota ${deciding.name}`;
+    throw new KfError('quota', `App '${displayName}' cannot be updated without a gap in space '${space.name}': ${refused.why}.`, {
+      hints: [
+        `Stop its instances before the new ones start: ${again} --strategy recreate`,
+        `Or make room: ${bin} scale ${displayName} -i NUMBER, or a larger quota: ${larger}`,
+      ],
+    });
+  }
+}

@@ -1,0 +1,48 @@
+import { expect, it } from 'vitest';
+import type { Stored } from '../../../src/lib/api/object.ts';
+import type { CFApp, CFProcess, CFRoute } from '../../../src/lib/api/types.generated.ts';
+import type { ProcessPlan } from '../../../src/lib/manifest/plan.ts';
+import { needsOfUpdate, type Update } from '../../../src/lib/ops/push/room.ts';
+
+const app = { metadata: { name: 'app' }, spec: {} } as Stored<CFApp>;
+
+const process = (processType: string, desiredInstances: number, counts: object = { running: desiredInstances }) =>
+  ({
+    metadata: { name: `${processType}-guid` },
+    spec: { processType, desiredInstances, memoryMB: 100, diskQuotaMB: 10 },
+    status: { instanceCounts: { running: 0, starting: 0, crashed: 0, down: 0, ...counts } },
+  }) as unknown as Stored<CFProcess>;
+
+const toWeb = { spec: { destinations: [{ processType: 'web' }] } } as unknown as Stored<CFRoute>;
+
+/** The memory in megabytes and the instances that the update takes beyond what runs. */
+function needs(processes: Stored<CFProcess>[], parts: Partial<Update> = {}): [number, number] {
+  const all = needsOfUpdate({ app, processes, routes: [toWeb], rollout: {}, ...parts });
+  const of = (name: string): number => all.find(({ names }) => names.includes(name))?.amount ?? -1;
+  return [of('limits.memory') / 2 ** 20, of('app instances')];
+}
+
+const planned = (plan: Partial<ProcessPlan>): Partial<Update> => ({ planned: [{ type: 'web', ...plan } as ProcessPlan] });
+
+it.each<[string, [number, number], Stored<CFProcess>[], Partial<Update>]>([
+  ['one instance beside the old ones', [100, 1], [process('web', 3)], {}],
+  ['as many as are replaced at a time', [200, 2], [process('web', 3)], { rollout: { maxInFlight: 2 } }],
+  ['not more than there will be', [300, 3], [process('web', 3)], { rollout: { maxInFlight: 9 } }],
+  ['larger instances, when all but one are replaced', [400, 1], [process('web', 3)], planned({ memoryMB: 200 })],
+  ['smaller instances: the first one', [50, 1], [process('web', 3)], planned({ memoryMB: 50 })],
+  ['more instances', [300, 3], [process('web', 3)], planned({ instances: 5 })],
+  ['fewer instances: none of them is missing', [0, 0], [process('web', 3)], planned({ instances: 1 })],
+  [
+    'more instances of a process that an autoscaler sets',
+    [100, 1],
+    [process('web', 3)],
+    { ...planned({ instances: 5 }), autoscaled: new Set(['web-guid']) },
+  ],
+  ['one trial instance of a process without routes', [100, 1], [process('worker', 3)], { rollout: { maxInFlight: 2 } }],
+  ['the instances of all processes', [200, 2], [process('web', 3), process('worker', 1)], {}],
+  ['instances that could not be made before', [200, 2], [process('web', 3, { running: 2, down: 1 })], {}],
+  ['nothing when none of the old ones serves', [0, 0], [process('web', 3, { crashed: 3 })], {}],
+  ['nothing for a process without instances', [0, 0], [process('web', 0)], {}],
+])('an update takes %s', (_what, expected, processes, parts) => {
+  expect(needs(processes, parts)).toEqual(expected);
+});
