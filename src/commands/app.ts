@@ -14,14 +14,19 @@ export default class App extends KfCommand<AppDetails | { guid: string }> {
 
   async run(): Promise<AppDetails | { guid: string }> {
     const { args, flags } = await this.parse(App);
-    const [session, { describeApp }] = await this.inSpace(import('../lib/ops/apps/details.ts'));
+    const [session, { describeApp }, { readDefaultStrategy, withDefaultStrategy }] = await this.inSpace(
+      import('../lib/ops/apps/details.ts'),
+      import('../lib/ops/apps/default-strategy.ts'),
+    );
     if (flags.guid) {
       const { metadata } = await this.findApp(session, args.APP_NAME);
       this.print([line(metadata.name)]);
       return { guid: metadata.name };
     }
     this.announceList`Showing health and status for app ${args.APP_NAME}`;
-    const details = await describeApp(session, await this.findApp(session, args.APP_NAME));
+    const app = await this.findApp(session, args.APP_NAME);
+    const [described, usual] = await Promise.all([describeApp(session, app), readDefaultStrategy(session, app)]);
+    const details = withDefaultStrategy(described, app, usual);
     this.print(renderApp(details));
     return details;
   }

@@ -12,7 +12,11 @@ interface Result {
 export default class SetLabel extends LabelCommand<Result> {
   static override summary = 'set labels of a resource';
   static override changes = true;
-  static override examples = ['kf set-label app example-app env=production', 'kf set-label space example-space team=web tier=1'];
+  static override examples = [
+    'kf set-label app example-app env=production',
+    'kf set-label space example-space team=web tier=1',
+    'kf set-label space example-space kf.cloudfoundry.org/strategy=recreate',
+  ];
   static override seeAlso = ['labels', 'unset-label'];
   static override args = { ...resourceArgs, 'KEY=VALUE': repeatableArg('label, several separated by blanks') };
 

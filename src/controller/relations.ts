@@ -3,6 +3,7 @@
 import type { Stored } from '../lib/api/object.ts';
 import { desiredInstances } from '../lib/api/app.ts';
 import { findCondition } from '../lib/api/conditions.ts';
+import { namespaceType } from '../lib/api/core.ts';
 import { isRedirected } from '../lib/api/gateway.ts';
 import { conditionTypes, kinds } from '../lib/api/group.ts';
 import type {
@@ -13,11 +14,13 @@ import type {
   CFProcess,
   CFRoute,
   CFServiceBinding,
+  CFSpace,
   Droplet,
   RouteDestination,
 } from '../lib/api/types.generated.ts';
 import { index, type Context, type Index, type Stores } from './runtime/reconciler.ts';
 import { keyOf } from './runtime/store.ts';
+import { isNamespaceOf } from './tenancy/ownership.ts';
 
 const inNamespace = (object: { metadata: { namespace?: string } }, name: string | undefined): string[] =>
   name === undefined || name === '' ? [] : [`${object.metadata.namespace ?? ''}/${name}`];
@@ -36,7 +39,17 @@ export const buildsByApp: Index = index<CFBuild>(kinds.build, 'app', (build) => 
 export const packagesByApp: Index = index<CFPackage>(kinds.package, 'app', (owned) => inNamespace(owned, owned.spec.appRef.name));
 export const appsByDroplet: Index = index<CFApp>(kinds.app, 'droplet', (app) => inNamespace(app, app.spec.currentDropletRef?.name));
 
-export const appIndexes: readonly Index[] = [processesByApp, workloadsByProcess, bindingsByApp, routesByApp, appsByDroplet];
+const spacesByName: Index = index<CFSpace>(kinds.space, 'name', ({ metadata }) => (metadata.name === undefined ? [] : [metadata.name]));
+
+export const appIndexes: readonly Index[] = [processesByApp, workloadsByProcess, bindingsByApp, routesByApp, appsByDroplet, spacesByName];
+
+/** The space that a namespace belongs to. If several spaces have its name (the names of all but one are refused), only the owner counts. */
+export function spaceOf(stores: Stores, guid: string): Stored<CFSpace> | undefined {
+  const named = stores.of(kinds.space).by(spacesByName.name, guid);
+  if (named.length < 2) return named[0];
+  const namespace = stores.of(namespaceType).get(undefined, guid);
+  return named.find((object) => namespace !== undefined && isNamespaceOf(namespace, { entity: 'space', object }));
+}
 
 /** False when another object holds the name; true also before the name is claimed for the first time. */
 const mayHoldName = (object: CFRoute | CFServiceBinding): boolean => findCondition(object, conditionTypes.claimed)?.status !== 'False';

@@ -1,23 +1,22 @@
 // VCAP_APPLICATION and VCAP_SERVICES of an app, and the two Secrets with them for builds, tasks and other readers.
 
 import { createHash } from 'node:crypto';
-import { namespaceType, secretType, type Secret } from '../../lib/api/core.ts';
+import { secretType, type Secret } from '../../lib/api/core.ts';
 import { webProcess } from '../../lib/api/app.ts';
 import { findCondition, isReady } from '../../lib/api/conditions.ts';
 import { conditionTypes, kinds, labels } from '../../lib/api/group.ts';
 import { addressOf } from '../../lib/api/names.ts';
 import { apiVersionOf, type Stored } from '../../lib/api/object.ts';
-import type { BoundService, CFApp, CFProcess, CFServiceBinding, CFServiceInstance, CFSpace } from '../../lib/api/types.generated.ts';
+import type { BoundService, CFApp, CFProcess, CFServiceBinding, CFServiceInstance } from '../../lib/api/types.generated.ts';
 import { encoded, ownerReference } from '../../templates/metadata.ts';
 import { vcapServicesKey, vcapServicesValue, type VcapApplication, type VcapService } from '../../templates/pod-env.ts';
 import { BoundedMap } from '../runtime/bounded-map.ts';
 import { Remembered } from '../runtime/memory.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import { WaitingError } from '../runtime/result.ts';
-import { byAge, routesByApp } from '../relations.ts';
+import { byAge, routesByApp, spaceOf } from '../relations.ts';
 import { liveProcesses } from './processes.ts';
 import { readCredentials } from '../../lib/api/credentials.ts';
-import { isNamespaceOf } from '../tenancy/ownership.ts';
 import { paceMs } from '../runtime/secrets.ts';
 
 const vcapApplicationKey = 'VCAP_APPLICATION';
@@ -52,17 +51,6 @@ function urisOf(context: Context, app: Stored<CFApp>): string[] {
     });
 }
 
-/** The space that a namespace belongs to. If several spaces have its name (the names of all but one are refused), only the owner counts. */
-function spaceOf(context: Context, guid: string): Stored<CFSpace> | undefined {
-  const named = context.stores
-    .of(kinds.space)
-    .list()
-    .filter(({ metadata }) => metadata.name === guid);
-  if (named.length < 2) return named[0];
-  const namespace = context.stores.of(namespaceType).get(undefined, guid);
-  return named.find((object) => namespace !== undefined && isNamespaceOf(namespace, { entity: 'space', object }));
-}
-
 const limitsOf = ({ memoryMB, diskQuotaMB }: Pick<Stored<CFProcess>['spec'], 'memoryMB' | 'diskQuotaMB'>) => ({
   limits: { fds: fileDescriptors, mem: memoryMB, disk: diskQuotaMB },
 });
@@ -78,7 +66,7 @@ function vcapOfProcess(context: Context, app: Stored<CFApp>, process: Stored<CFP
 /** The VCAP_APPLICATION of all instances of the app, or of one of its processes; sorted by name, as cf shows it. */
 export function vcapApplicationOf(context: Context, app: Stored<CFApp>, process?: Stored<CFProcess>): VcapApplication {
   const { name: appGuid, namespace: spaceGuid } = app.metadata;
-  const space = spaceOf(context, spaceGuid);
+  const space = spaceOf(context.stores, spaceGuid);
   const orgGuid = space?.metadata.namespace ?? '';
   const org = context.stores.of(kinds.org).get(context.info().root, orgGuid);
   const uris = urisOf(context, app);

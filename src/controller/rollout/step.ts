@@ -10,7 +10,7 @@ import { generationOf } from '../../templates/stateful-set.ts';
 import { podInstances } from '../instances/pod-instances.ts';
 import { BoundedMap } from '../runtime/bounded-map.ts';
 import type { Context } from '../runtime/reconciler.ts';
-import { routesTo, wantedInstances } from '../relations.ts';
+import { routesTo, spaceOf, wantedInstances } from '../relations.ts';
 import { canaryStepOf } from './canary.ts';
 import type { Target } from './cancellation.ts';
 import { workloadsOf } from './generation.ts';
@@ -207,7 +207,10 @@ export class Rollouts {
     const state = {
       desired: view.desired,
       maxInFlight: maxInFlightOf(view.app),
-      strategy: strategyOf(view.app) === 'recreate' && !isCanceled(view.app) ? ('recreate' as const) : ('rolling' as const),
+      strategy:
+        strategyOf(view.app, spaceOf(view.context.stores, view.app.metadata.namespace)) === 'recreate' && !isCanceled(view.app)
+          ? ('recreate' as const)
+          : ('rolling' as const),
       decided: view.app.status?.deployment?.id === view.deployId && view.app.status.deployment.phase === 'Serving',
       ...defined({ canary: view.canary }),
       routed: view.routed,

@@ -101,6 +101,8 @@ export const labels = {
   unmapped: korifi('unmapped'),
   taskGuid: korifi('task-guid'),
   taskSequenceId: korifi('task-sequence-id'),
+  /** Of a CFApp or CFSpace, set by users: how a change that asks for no strategy replaces the instances. */
+  strategy: kf('strategy'),
   planGuid: korifi('plan-guid'),
   serviceInstanceGuid: korifi('service-instance-guid'),
   serviceInstanceType: korifi('service-instance-type'),

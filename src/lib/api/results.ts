@@ -92,6 +92,12 @@ export interface DeploymentDetails {
   since?: string;
 }
 
+/** How changes that ask for no strategy replace the instances, and whose label says so. */
+export interface StrategyDefault {
+  strategy: 'rolling' | 'recreate';
+  of: 'app' | 'space';
+}
+
 export interface AppDetails {
   name: string;
   guid: string;
@@ -104,6 +110,8 @@ export interface AppDetails {
   dockerImage?: string;
   processes: ProcessDetails[];
   deployment?: DeploymentDetails;
+  /** Left out when neither the app nor its space has a default. */
+  defaultStrategy?: StrategyDefault;
 }
 
 export type TaskState = 'PENDING' | 'RUNNING' | 'CANCELING' | 'SUCCEEDED' | 'FAILED';

@@ -1,11 +1,21 @@
 // How a change of an app replaces its instances: `spec.rollout` of the CFApp (docs/internals.md, Rollouts).
 
 import { defined } from '../defined.ts';
-import { annotations } from './group.ts';
+import { annotations, labels } from './group.ts';
+import type { KubeObject } from './object.ts';
 import type { AppRollout, CFApp } from './types.generated.ts';
 
 export const strategies = ['rolling', 'canary', 'recreate'] as const;
 export type Strategy = (typeof strategies)[number];
+
+/** Those that can be the default of an app or a space. A canary waits for somebody, so it is none. */
+export const defaultStrategies = ['rolling', 'recreate'] as const;
+export type DefaultStrategy = (typeof defaultStrategies)[number];
+
+/** The strategy that a CFApp or CFSpace has for changes that ask for none. */
+export function defaultStrategyOf({ metadata }: KubeObject): DefaultStrategy | undefined {
+  return defaultStrategies.find((one) => one === metadata.labels?.[labels.strategy]);
+}
 
 /** What a user may ask for with a change. */
 export interface RolloutOptions {
@@ -44,8 +54,9 @@ export function isCanceled(app: CFApp): boolean {
   return rolloutOf(app)?.canceled === true;
 }
 
-export function strategyOf(app: CFApp): Strategy {
-  return rolloutOf(app)?.strategy ?? 'rolling';
+/** @param space left out: its default is not known, or does not count */
+export function strategyOf(app: CFApp, space?: KubeObject): Strategy {
+  return rolloutOf(app)?.strategy ?? defaultStrategyOf(app) ?? (space === undefined ? undefined : defaultStrategyOf(space)) ?? 'rolling';
 }
 
 /** How many instances are replaced at a time. The annotation is for changes that ask for nothing. */

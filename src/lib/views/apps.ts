@@ -181,6 +181,8 @@ export function renderApp(app: AppDetails, { commands = false }: { commands?: bo
     ['last uploaded:', app.lastUploaded === undefined ? '' : longDate(app.lastUploaded)],
     ['stack:', app.stack ?? ''],
   ];
+  const { defaultStrategy: usual } = app;
+  if (usual !== undefined) rows.push(['strategy:', `${usual.strategy} (default of the ${usual.of})`]);
   rows.push(app.lifecycle === 'docker' ? ['docker image:', app.dockerImage ?? ''] : ['buildpacks:', '']);
   const buildpacks = app.buildpacks.map(({ name, version = '' }): Cell[] => [name, version, '', name]);
   return [

@@ -89,7 +89,23 @@ describe('labels', () => {
     expect([patches(), cluster.memory.peek(kinds.app, ns, 'shop-guid')?.metadata.labels]).toEqual([0, { [labels.guid]: 'shop-guid' }]);
   });
 
+  it('of kf that is for users sets the strategy of changes that ask for none', async () => {
+    const label = 'kf.cloudfoundry.org/strategy';
+    expect(await run('set-label', 'app', 'shop', `${label}=recreate`)).toMatchObject({ code: 0 });
+    expect((await run('labels', 'app', 'shop')).stdout).toMatch(new RegExp(`^${label} +recreate$`, 'm'));
+    expect((await run('app', 'shop')).stdout).toMatch(/^strategy: +recreate \(default of the app\)$/m);
+    expect(await run('unset-label', 'app', 'shop', label)).toMatchObject({ code: 0 });
+    expect((await run('app', 'shop')).stdout).not.toContain('strategy:');
+    expect(await run('set-label', 'space', 'example-space', `${label}=recreate`)).toMatchObject({ code: 0 });
+    const json = await run('app', 'shop', '--json');
+    expect(JSON.parse(json.stdout)).toMatchObject({ result: { defaultStrategy: { strategy: 'recreate', of: 'space' } } });
+  });
+
   it.each([
+    [
+      ['set-label', 'app', 'shop', 'kf.cloudfoundry.org/strategy=canary'],
+      "Metadata error: 'canary' cannot be the value of 'kf.cloudfoundry.org/strategy': only rolling and recreate can be a default.",
+    ],
     [['set-label', 'app', 'shop', 'tier'], "Metadata error: no value provided for label 'tier'"],
     [['set-label', 'app', 'shop', 'a b=c'], "Metadata error: 'a b' cannot be a name in labels"],
     [['set-label', 'app', 'shop', 'a=b=c'], "Metadata error: 'b=c' cannot be the value of a label"],

@@ -1,7 +1,7 @@
 // Canaries, cancellations and recreations: the controller with a simulated node and gateway. Which requests the CLI accepts is in contract/cli/deployments.
 
 import { afterEach, expect, test } from 'vitest';
-import { annotations, kinds } from '../../../src/lib/api/group.ts';
+import { annotations, kinds, labels } from '../../../src/lib/api/group.ts';
 import { ns, startRunScene, type RunScene } from './run-scene.ts';
 
 let scene: RunScene;
@@ -136,4 +136,27 @@ test('recreate stops the version before first, and returns to it after a failure
   const failed = await scene.deploy('crash:1', { rollout: { strategy: 'recreate' } });
   await reported(failed, 'Failed', { reason: 'Crashed' });
   await scene.until(() => expect(running()).toEqual({ 'good:2': 2 }));
+});
+
+test('recreate is also a default, of the app or else of its space, for changes that ask for nothing', async () => {
+  scene = await startRunScene();
+  await reported(await scene.deploy('good:1'), 'Serving');
+  await scaled(2);
+  const seen: string[] = [];
+  scene.cluster.intercept = (verb, type) => {
+    if (verb === 'patch' && type === kinds.appWorkload) seen.push(Object.keys(running()).join());
+  };
+  const roll = async (image: string, label: 'recreate' | 'rolling' | null): Promise<boolean> => {
+    seen.length = 0;
+    await scene.patchApp({ metadata: { labels: { [labels.strategy]: label } } });
+    await reported(await scene.deploy(image), 'Serving');
+    await scene.until(() => expect(running()).toEqual({ [image]: 2 }));
+    return seen.some((images) => images.includes(','));
+  };
+  expect(await roll('good:2', 'recreate')).toBe(false);
+  expect(await roll('good:3', null)).toBe(true);
+  const space = { metadata: { name: ns, namespace: 'org', labels: { [labels.strategy]: 'recreate' } }, spec: { displayName: 'space' } };
+  await scene.cluster.create(kinds.space, space);
+  expect(await roll('good:4', null)).toBe(false);
+  expect(await roll('good:5', 'rolling')).toBe(true);
 });

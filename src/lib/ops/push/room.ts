@@ -10,6 +10,7 @@ import { KfError } from '../../errors.ts';
 import type { ProcessPlan } from '../../manifest/plan.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { sleep } from '../../wait.ts';
+import { readDefaultStrategy } from '../apps/default-strategy.ts';
 import { appInstances, quotaRefusal, readQuotas, type Need } from './quota.ts';
 
 const megabyte = 1024 ** 2;
@@ -112,13 +113,15 @@ async function areEnding({ cluster, space, signal }: SpaceSession): Promise<bool
 export async function assertUpdateFits(session: SpaceSession, update: Update, again: string): Promise<void> {
   const { app, rollout } = update;
   if (app.spec.desiredState !== 'STARTED' || rollout.strategy === 'recreate') return;
+  const isUsual = async (): Promise<boolean> =>
+    rollout.strategy === undefined && (await readDefaultStrategy(session, app))?.strategy === 'recreate';
   const needs = needsOfUpdate(update);
   if (needs.every(({ amount }) => amount === 0)) return;
   const { space, bin, signal } = session;
   const since = performance.now();
   for (;;) {
     const refused = quotaRefusal(await readQuotas(session), needs);
-    if (refused === undefined) return;
+    if (refused === undefined || (await isUsual())) return;
     if (performance.now() - since < patienceMs && (await areEnding(session))) {
       await sleep(lookAgainMs, signal);
       continue;
