@@ -27,6 +27,10 @@ export default class Open extends KfCommand<Result> {
     return [];
   }
 
+  protected override exitCode(): number {
+    return this.signal.aborted ? 130 : 0;
+  }
+
   async run(): Promise<Result> {
     const { args, flags } = await this.parse(Open);
     const { APP_NAME: name } = args;
@@ -43,9 +47,8 @@ export default class Open extends KfCommand<Result> {
     const opened = this.terminal.canAsk && !this.terminal.json && (await openInBrowser(url, this.frame.env));
     if (flags.forward) {
       this.terminal.err(`Forwarding ${url} to app ${name} until Ctrl-C.`);
-      await new Promise<never>((_, reject) =>
-        this.signal.addEventListener('abort', () => reject(this.signal.reason as Error), { once: true }),
-      );
+      // Ctrl-C is the usual end: nothing has failed.
+      await new Promise((resolve) => this.signal.addEventListener('abort', resolve, { once: true }));
     }
     return { app: name, url, opened };
   }

@@ -7,8 +7,9 @@ import type { RemoteEnd } from '../lib/output/remote.ts';
 
 const together = (...names: string[]): Error => incorrectUsage(`The following arguments cannot be used together: ${names.join(', ')}`);
 
-const untilAborted = (signal: AbortSignal): Promise<never> =>
-  new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true }));
+/** Ctrl-C is the usual end of forwarding: nothing has failed. */
+const untilAborted = (signal: AbortSignal): Promise<RemoteEnd> =>
+  new Promise((resolve) => signal.addEventListener('abort', () => resolve({ exitCode: 130 }), { once: true }));
 
 export default class Ssh extends KfCommand<RemoteEnd> {
   static override summary = 'run a shell or a command in an app instance';

@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { get } from '../support/http.ts';
-import { Kf, kubectl, kubectlJson, ringEnv } from '../support/kf.ts';
+import { Kf, kubectlJson, ringEnv } from '../support/kf.ts';
+import { until } from '../support/until.ts';
 
 const label = 'kf.cloudfoundry.org/strategy';
 const space = 'usual';
@@ -27,14 +28,17 @@ afterAll(async () => {
   await Promise.all([kf.remove(), rm(folder, { recursive: true, force: true })]);
 });
 
+/** All instances, also those that are ending. */
+async function instances(): Promise<number> {
+  const { items } = await kubectlJson<{ items: object[] }>('get', 'pods', '-A', '-l', `korifi.cloudfoundry.org/app-guid=${guid}`);
+  return items.length;
+}
+
 /** The most instances that existed at a time during the command. */
 async function mostDuring(...argv: string[]): Promise<number> {
   let [most, isOver] = [0, false];
   const watched = (async () => {
-    while (!isOver) {
-      const { items } = await kubectlJson<{ items: object[] }>('get', 'pods', '-A', '-l', `korifi.cloudfoundry.org/app-guid=${guid}`);
-      most = Math.max(most, items.length);
-    }
+    while (!isOver) most = Math.max(most, await instances());
   })();
   try {
     await kf.ok(...argv);
@@ -42,8 +46,8 @@ async function mostDuring(...argv: string[]): Promise<number> {
     isOver = true;
     await watched;
   }
-  // What is still ending does not count for the next command.
-  await kubectl('wait', 'pod', '-A', '-l', `korifi.cloudfoundry.org/app-guid=${guid}`, '--for=condition=Ready', '--timeout=60s');
+  // What is still ending would count for the next command.
+  await until('the others to end', async () => (await instances()) === 1);
   return most;
 }
 

@@ -8,6 +8,7 @@ import { reportTime } from '../support/figures.ts';
 import { get } from '../support/http.ts';
 import { Kf, kubectl, kubectlJson, ringEnv, type Ran } from '../support/kf.ts';
 import { untilQuotaHolds } from '../support/quota.ts';
+import { until } from '../support/until.ts';
 import { why } from '../support/why.ts';
 
 const registry = ringEnv('KF_CLUSTER_NODE_REGISTRY');
@@ -240,6 +241,10 @@ describe('a space with a quota', () => {
     await kubectl('patch', 'quota', 'failures', '-n', second.guid, '--type=merge', '-p', '{"spec":{"hard":{"pods":"2"}}}');
     await untilQuotaHolds(second.guid, 'failures');
     await elsewhere.ok('push', 'elsewhere', '-o', sample, '-m', '128M');
+    await until(
+      'the old instance to end',
+      async () => (await kubectlJson<{ items: object[] }>('get', 'pods', '-n', second.guid)).items.length === 1,
+    );
     await kubectl('patch', 'quota', 'failures', '-n', second.guid, '--type=merge', '-p', '{"spec":{"hard":{"pods":"1"}}}');
     await untilQuotaHolds(second.guid, 'failures');
     expect((await get('failures-taken.apps.localhost')).status).toBe(200);

@@ -24,8 +24,11 @@ async function kubectl(admin: string, args: string[]): Promise<string> {
   return stdout;
 }
 
+/** Server-side, so that of two that make the same object at a time none fails. */
 async function apply(admin: string, object: unknown): Promise<void> {
-  const child = execute('kubectl', ['apply', '-f', '-'], { env: { ...process.env, KUBECONFIG: admin } });
+  const child = execute('kubectl', ['apply', '--server-side', '--force-conflicts', '-f', '-'], {
+    env: { ...process.env, KUBECONFIG: admin },
+  });
   feed(child.child, JSON.stringify(object));
   await child;
 }

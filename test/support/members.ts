@@ -33,7 +33,7 @@ function kubectlWith(kubeconfig: string, args: readonly string[], input?: Input)
 
 /** Applies objects with the ring's admin rights. @throws Error with kubectl's message */
 export async function applyAsAdmin(...objects: object[]): Promise<void> {
-  const said = await kubectlWith(ringEnv('KF_TEST_KUBECONFIG'), ['apply', '-f', '-'], objects);
+  const said = await kubectlWith(ringEnv('KF_TEST_KUBECONFIG'), ['apply', '--server-side', '--force-conflicts', '-f', '-'], objects);
   if (said.code !== 0) throw new Error(`kubectl apply: ${said.stderr}`);
 }
 

@@ -40,6 +40,8 @@ const byName = (a: Stored<KubeObject>, b: Stored<KubeObject>): number => (a.meta
 const some = <T extends Stored<KubeObject>>(objects: readonly T[]): T[] => objects.toSorted(byName).slice(0, mostObjects);
 const authorOf = ({ metadata }: KubeObject): string => metadata.annotations?.[annotations.changedBy] ?? '';
 const isStaged = ({ status }: CFBuild): boolean => status?.state === 'STAGED';
+/** Until its address is written, a route leads nowhere, and nothing here names its domain. */
+const hasAddress = ({ status }: CFRoute): boolean => (status?.uri ?? '') !== '';
 const routeText = ({ spec, status }: CFRoute): string => cutText(status?.uri ?? `${spec.host ?? ''}${spec.path ?? ''}`, longestName);
 
 function endingsOf({ processes, pods }: AppObjects): Ending[] {
@@ -79,7 +81,7 @@ export function seenOf(objects: AppObjects, begun: string): Seen {
     builds: some(builds).map(short),
     droplets: some(builds).filter(isStaged).map(short),
     bindings: Object.fromEntries(some(bindings).map((binding) => [short(binding), cutText(binding.spec.service.name ?? '', longestName)])),
-    routes: Object.fromEntries(some(routes).map((route) => [short(route), routeText(route)])),
+    routes: Object.fromEntries(some(routes.filter(hasAddress)).map((route) => [short(route), routeText(route)])),
     tasks: some(tasks).map(short),
     ended: Object.fromEntries(endingsOf(objects).map(({ pod, time }) => [short(pod), time])),
   };
@@ -181,7 +183,7 @@ class Comparison {
 
   #ofRoutes(): AppEvent[] {
     const mapped = this.#objects.routes
-      .filter((one) => isNew(one, Object.keys(this.#before.routes)))
+      .filter((one) => hasAddress(one) && isNew(one, Object.keys(this.#before.routes)))
       .map((one) => this.#event('audit.app.map-route', authorOf(one), `route: ${routeText(one)}`));
     const unmapped = goneOf(this.#before.routes, this.#after.routes).map((one) =>
       this.#event('audit.app.unmap-route', '', `route: ${one}`),

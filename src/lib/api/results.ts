@@ -1,5 +1,7 @@
 // The results of ops: views print them, and `--json` contains them. Sizes in bytes or MB as named, times RFC 3339.
 
+import type { DeploymentDetails, StrategyDefault } from './deployment-details.ts';
+
 export type AppState = 'started' | 'stopped';
 
 export interface ProcessCount {
@@ -74,28 +76,6 @@ export interface ProcessHealthCheck {
   endpoint?: string;
   invocationTimeoutSeconds?: number;
   intervalSeconds?: number;
-}
-
-export interface DeploymentDetails {
-  id: string;
-  phase: string;
-  /** In the words of cf. */
-  status: 'DEPLOYING' | 'PAUSED' | 'CANCELING' | 'DEPLOYED' | 'CANCELED' | 'STOPPED';
-  strategy: 'rolling' | 'canary' | 'recreate';
-  maxInFlight: number;
-  /** Of a paused canary: the commands that go on and back. */
-  next?: { continue: string; cancel: string };
-  /** Of a canary with instance steps. */
-  canary?: { step: number; steps: number };
-  reason?: string;
-  message?: string;
-  since?: string;
-}
-
-/** How changes that ask for no strategy replace the instances, and whose label says so. */
-export interface StrategyDefault {
-  strategy: 'rolling' | 'recreate';
-  of: 'app' | 'space';
 }
 
 export interface AppDetails {

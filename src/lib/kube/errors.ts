@@ -205,8 +205,10 @@ export function errorFromAnswer(status: number, body: string, identity?: Identit
   const text = facts.body?.message ?? body.slice(0, 500).trim();
   if (status === 401) return unauthorized(facts, identity);
   const refusal = readRefusal(status, text, facts.body?.details);
-  if (refusal !== undefined)
-    return new KubeError(refusal.code, `Error from Kubernetes: ${sentence(refusal.text)}`, facts, { hints: refusal.hints });
+  if (refusal !== undefined) {
+    const said = sentence(refusal.text);
+    return new KubeError(refusal.code, refusal.isWhole === true ? said : `Error from Kubernetes: ${said}`, facts, { hints: refusal.hints });
+  }
   if (status === 403) return forbidden(facts, text, identity);
   const isUnknownPath = status === 404 && path !== '' && (facts.body?.details?.name ?? '') === '';
   if (isUnknownPath)

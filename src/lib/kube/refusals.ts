@@ -13,7 +13,12 @@ export interface Refusal {
   /** The end of "Error from Kubernetes: ". */
   text: string;
   hints: string[];
+  /** The text names a quota itself: it says who refused. */
+  isWhole?: boolean;
 }
+
+/** The policy that refuses instances with more memory than a quota of the org or space allows. */
+const instanceMemoryPolicy = 'kf-instance-memory';
 
 /** `exceeded quota: q, requested: a=1,b=2, used: a=5,b=3, limited: a=5,b=4` */
 const quotaText = /exceeded quota: ([^,]+), requested: (.+), used: (.+), limited: ([^ ]+?)\.?(?= |$)/;
@@ -69,6 +74,7 @@ const webhookText = /admission webhook "([^"]+)" denied the request(?:: ([^]+))?
 
 function policyRefusal(message: string): Refusal | undefined {
   const [, policy, why] = policyText.exec(message) ?? [];
+  if (policy === instanceMemoryPolicy) return { code: 'quota', text: why ?? '', hints: [], isWhole: true };
   if (policy !== undefined) {
     const isOwn = policy.startsWith('kf-');
     return {

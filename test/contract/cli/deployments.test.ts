@@ -5,7 +5,6 @@ import { configMapType } from '../../../src/lib/api/core.ts';
 import { annotations, kinds, labels } from '../../../src/lib/api/group.ts';
 import { resource, type KubeObject } from '../../../src/lib/api/object.ts';
 import { printRecord } from '../../../src/lib/api/revisions.ts';
-import type { CFProcess } from '../../../src/lib/api/types.generated.ts';
 import { bundleForTests, type CliRun } from '../../support/cli.ts';
 import { nameOf, ns, PushScene } from '../../support/push-scene.ts';
 
@@ -234,7 +233,7 @@ describe('an update without room for the step', () => {
         diskQuotaMB: 512,
         healthCheck: { type: 'port', data: { invocationTimeoutSeconds: 1, timeoutSeconds: 60 } },
       },
-    } as CFProcess);
+    });
     scene.setStatus(kinds.process, 'web', { instanceCounts: { running: 1, starting: 0, crashed: 0, down: 0 } });
     const org = { guid: 'q', generation: 1, name: 'tight', limits: { totalMemoryMB: 300 } };
     await scene.cluster.add(quotas, {

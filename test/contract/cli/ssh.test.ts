@@ -260,10 +260,11 @@ describe('flags of ssh that contradict each other, or are wrong,', () => {
 async function forwarding(
   args: string[],
   command = ['ssh', 'shop', '-N'],
-): Promise<{ port: number; stderr: () => string; end: () => Promise<number | null> }> {
+): Promise<{ port: number; stdout: () => string; stderr: () => string; end: () => Promise<number | null> }> {
   const env = { PATH: process.env['PATH'] ?? '', HOME: cli.home, CF_HOME: cli.home, ...cli.env };
   const child = spawn(process.execPath, [bundle.program, ...command, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
-  let seen = '';
+  let [seen, printed] = ['', ''];
+  child.stdout.setEncoding('utf8').on('data', (part: string) => (printed += part));
   const port = await new Promise<number>((resolve) =>
     child.stderr.setEncoding('utf8').on('data', (part: string) => {
       seen += part;
@@ -272,7 +273,7 @@ async function forwarding(
     }),
   );
   const ended = once(child, 'close') as Promise<[number | null]>;
-  return { port, stderr: () => seen, end: async () => (child.kill('SIGINT'), (await ended)[0]) };
+  return { port, stdout: () => printed, stderr: () => seen, end: async () => (child.kill('SIGINT'), (await ended)[0]) };
 }
 
 async function exchange(port: number, sent: string): Promise<string> {
@@ -292,13 +293,14 @@ describe('ssh -L', () => {
         socket.close(1000);
       });
     };
-    const { port, end: stop } = await forwarding(['-L', '127.0.0.1:0:localhost:8080']);
+    const { port, stdout, stderr, end: stop } = await forwarding(['-L', '127.0.0.1:0:localhost:8080']);
     expect(await Promise.all([exchange(port, 'a'), exchange(port, 'b')])).toEqual(['got a', 'got b']);
     expect(upgrades.map((url) => [url.pathname.split('/').at(-1), url.searchParams.get('ports')])).toEqual([
       ['portforward', '8080'],
       ['portforward', '8080'],
     ]);
     expect(await stop()).toBe(130);
+    expect([stdout(), stderr()]).toEqual(['', `Forwarding 127.0.0.1:${port} to localhost:8080.\n`]);
   });
 
   it('reaches another host through a program in the instance, and says why a connection fails', async () => {
@@ -392,10 +394,11 @@ describe('open', () => {
         socket.close(1000);
       });
     };
-    const { port, end: stop } = await forwarding([], ['open', 'shop', '--forward']);
+    const { port, stdout, end: stop } = await forwarding([], ['open', 'shop', '--forward']);
     expect(await exchange(port, 'a')).toBe('got a');
     expect(upgrades.map((url) => url.searchParams.get('ports'))).toEqual(['8080']);
     expect(await stop()).toBe(130);
+    expect(stdout()).toBe(`http://127.0.0.1:${port}\n`);
   });
 
   it.each([

@@ -136,20 +136,32 @@ describe('what happened to an app', () => {
     ]);
   });
 
+  it('has a route when its address is known, with its domain', () => {
+    const metadata = meta('route', by('carol'));
+    const made = objects({ routes: [asStored<CFRoute>({ metadata, spec: { host: 'shop', domainRef: { name: 'd' } } })] });
+    const known = { ...made, routes: made.routes.map((one) => ({ ...one, status: { uri: 'shop.example.com' } })) };
+    expect(lines(between(objects(), made))).toEqual([]);
+    expect(lines(between(made, known))).toEqual(['audit.app.map-route carol route: shop.example.com']);
+  });
+
   it('has bindings and routes, also those that are gone', () => {
     const binding = asStored<CFServiceBinding>({
       metadata: meta('binding', by('bob')),
       spec: { type: 'app', service: { name: 'db' }, appRef: { name: 'app' }, parameters: { name: '' }, displayName: '' },
     });
-    const route = asStored<CFRoute>({ metadata: meta('route', by('carol')), spec: { host: 'shop', path: '/x', domainRef: { name: 'd' } } });
+    const route = asStored<CFRoute>({
+      metadata: meta('route', by('carol')),
+      spec: { host: 'shop', path: '/x', domainRef: { name: 'd' } },
+      status: { uri: 'shop.example.com/x' },
+    });
     const both = objects({ bindings: [binding], routes: [route] });
     expect(lines(between(objects(), both))).toEqual([
       'audit.service_binding.create bob service_instance: db',
-      'audit.app.map-route carol route: shop/x',
+      'audit.app.map-route carol route: shop.example.com/x',
     ]);
     expect(lines(between(both, objects()))).toEqual([
       'audit.service_binding.delete  service_instance: db',
-      'audit.app.unmap-route  route: shop/x',
+      'audit.app.unmap-route  route: shop.example.com/x',
     ]);
   });
 

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { errorFromAnswer } from '../../../src/lib/kube/errors.ts';
 import { readRefusal } from '../../../src/lib/kube/refusals.ts';
 
 test.each([
@@ -84,4 +85,13 @@ test('the message about a quota of kf says that the spaces of an org share it', 
 test('other texts are not changed', () => {
   expect(readRefusal(403, 'User "jane" cannot list resource "pods"')).toBeUndefined();
   expect(readRefusal(500, 'exceeded quota: q, requested: a=1, used: a=1, limited: a=1')).toBeUndefined();
+});
+
+test('a quota that limits one instance speaks for itself', () => {
+  const said = "The space quota 'small' allows instances of at most 128M of memory; asked: 256M";
+  const body = {
+    kind: 'Status',
+    message: `cfprocesses.korifi.cloudfoundry.org "x" is forbidden: ValidatingAdmissionPolicy 'kf-instance-memory' with binding 'kf-instance-memory' denied request: ${said}`,
+  };
+  expect(errorFromAnswer(422, JSON.stringify(body))).toMatchObject({ code: 'quota', message: `${said}.`, hints: [] });
 });

@@ -22,7 +22,7 @@ function needs(processes: Stored<CFProcess>[], parts: Partial<Update> = {}): [nu
   return [of('limits.memory') / 2 ** 20, of('app instances')];
 }
 
-const planned = (plan: Partial<ProcessPlan>): Partial<Update> => ({ planned: [{ type: 'web', ...plan } as ProcessPlan] });
+const planned = (plan: Partial<ProcessPlan>): Partial<Update> => ({ planned: [{ type: 'web', ...plan }] });
 
 it.each<[string, [number, number], Stored<CFProcess>[], Partial<Update>]>([
   ['one instance beside the old ones', [100, 1], [process('web', 3)], {}],

@@ -2,7 +2,8 @@
 
 import { kinds } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
-import type { AppDetails, StrategyDefault } from '../../api/results.ts';
+import type { StrategyDefault } from '../../api/deployment-details.ts';
+import type { AppDetails } from '../../api/results.ts';
 import { defaultStrategyOf, rolloutOf } from '../../api/rollout.ts';
 import type { CFApp } from '../../api/types.generated.ts';
 import { defined } from '../../defined.ts';

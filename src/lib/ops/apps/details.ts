@@ -4,7 +4,8 @@ import { addressesOf, desiredInstances, effectiveCommand, processesOf } from '..
 import { kinds, labels } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
 import { canaryOf, deploymentStateOf, maxInFlightOf, rolloutOf, strategyOf } from '../../api/rollout.ts';
-import type { AppDetails, AppState, DeploymentDetails, ProcessDetails } from '../../api/results.ts';
+import type { DeploymentDetails } from '../../api/deployment-details.ts';
+import type { AppDetails, AppState, ProcessDetails } from '../../api/results.ts';
 import type { CFApp, CFBuild, CFProcess, CFRoute } from '../../api/types.generated.ts';
 import { defined } from '../../defined.ts';
 import type { SpaceSession } from '../../session/session.ts';
