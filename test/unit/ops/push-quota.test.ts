@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { KfInfo } from '../../../src/lib/api/kf-info.ts';
 import type { AppPlan } from '../../../src/lib/manifest/plan.ts';
-import { instanceRefusal, needsOfNewApp, quotaRefusal } from '../../../src/lib/ops/push/quota.ts';
+import { quotaRefusal } from '../../../src/lib/ops/apps/quota-left.ts';
+import { instanceRefusal, needsOfNewApp } from '../../../src/lib/ops/push/quota.ts';
 
 const info = {
   processDefaults: { instances: (type: string) => (type === 'web' ? 1 : 0), memoryMB: 256, diskQuotaMB: 1024 },

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { Stored } from '../../../src/lib/api/object.ts';
 import type { CFApp, CFProcess, CFRoute } from '../../../src/lib/api/types.generated.ts';
 import type { ProcessPlan } from '../../../src/lib/manifest/plan.ts';
-import { needsOfUpdate, type Update } from '../../../src/lib/ops/push/room.ts';
+import { needsOfUpdate, type Update } from '../../../src/lib/ops/apps/update-room.ts';
 
 const app = { metadata: { name: 'app' }, spec: {} } as Stored<CFApp>;
 

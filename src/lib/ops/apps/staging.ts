@@ -14,7 +14,7 @@ import type { SpaceSession } from '../../session/session.ts';
 import { buildKey, reusableBuild } from '../builds/build-key.ts';
 import { dropletSummary } from './droplets.ts';
 import { stagePackage, type BuildRequest } from '../builds/stage.ts';
-import { assertUpdateFits } from '../push/room.ts';
+import { assertUpdateFits } from './update-room.ts';
 import { toldBindings } from '../services/user-provided.ts';
 import { changeApp, newDeployId } from './changes.ts';
 import { readVariables } from './env.ts';

@@ -25,6 +25,12 @@ export async function readPods(session: SpaceSession, app: Stored<CFApp>): Promi
   }
 }
 
+/** Pods of the space are ending: for a quota they still count. */
+export async function areEnding({ cluster, space, signal }: SpaceSession): Promise<boolean> {
+  const { items } = await cluster.list(podType, { ns: space.guid, signal });
+  return items.some(({ metadata }) => metadata.deletionTimestamp !== undefined);
+}
+
 /** Deletes all instances of these processes; their StatefulSets create them again. */
 export async function deleteInstances(session: SpaceSession, app: Stored<CFApp>, processGuids: ReadonlySet<string>): Promise<void> {
   const { cluster, space, signal } = session;

@@ -1,50 +1,22 @@
 // Checks before a new app is created whether the space's quotas have enough left for it.
 
 import { processDefaults, webProcess } from '../../api/app.ts';
-import { instanceLimitsName, kinds, limitsName } from '../../api/group.ts';
+import { kinds, limitsName } from '../../api/group.ts';
 import type { KfInfo } from '../../api/kf-info.ts';
-import { resource, type KubeObject } from '../../api/object.ts';
 import { readApplied } from '../../api/quotas.ts';
-import { counted, formatBytes, formatMegabytes, parseQuantity } from '../../api/sizes.ts';
-import { defined } from '../../defined.ts';
+import { counted, formatMegabytes } from '../../api/sizes.ts';
 import { KfError } from '../../errors.ts';
-import { isForbidden } from '../../kube/errors.ts';
 import type { AppPlan, ProcessPlan } from '../../manifest/plan.ts';
-import { allowance, decidingQuota, type Deciding } from '../../session/quota-refusal.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { buildContainers } from '../../../templates/build-job.ts';
+import { appInstances, quotaRefusal, readQuotas, type Need, type QuotaRefusal, type ResourceQuota } from '../apps/quota-left.ts';
 
-export interface ResourceQuota extends KubeObject {
-  spec?: { scopes?: string[]; scopeSelector?: unknown };
-  status?: { hard?: Record<string, string>; used?: Record<string, string> };
-}
-
-const quotaType = resource<ResourceQuota>('', 'v1', 'ResourceQuota', 'resourcequotas');
 const megabyte = 1024 ** 2;
-
-/** The need of one kind of resource, under every name that a quota may use. */
-export interface Need {
-  names: string[];
-  amount: number;
-  /** Part of a sentence: `4 instances take 2G of memory`. */
-  what: string;
-  isBytes: boolean;
-  /** Flags of push that need less. */
-  smaller?: { amount: number; flags: string };
-}
 
 interface ProcessSize {
   instances: number;
   memoryMB: number;
   diskMB: number;
-}
-
-/** Why the quota is not enough, and the flags of push with which it is. */
-interface QuotaRefusal {
-  why: string;
-  flags?: string;
-  /** The quota of the org or space that sets the limit. */
-  deciding?: Deciding;
 }
 
 /** The sizes in the flags of hints. */
@@ -70,9 +42,6 @@ const total = (sizes: readonly ProcessSize[], of: (size: ProcessSize) => number)
 
 /** Each container of a build's pod may write this much; none of them requests it. */
 const buildDiskMB = (staging: KfInfo['staging']): number => staging.diskMB * Object.keys(buildContainers).length;
-
-/** The only resource of the quota of app instances, which counts pods, but not those of builds. */
-export const appInstances = 'app instances';
 
 /** Memory, disk and pods. Flags of push change only the web process. */
 function sizeNeeds(web: ProcessSize, others: readonly ProcessSize[], staging: KfInfo['staging'] | undefined): Need[] {
@@ -140,39 +109,6 @@ export function needsOfNewApp(plan: AppPlan, info: KfInfo, start: boolean): Need
   ];
 }
 
-function refusal(quota: ResourceQuota, name: string, need: Need): QuotaRefusal | undefined {
-  const hard = parseQuantity(quota.status?.hard?.[name]);
-  if (hard === undefined || need.amount === 0) return undefined;
-  const used = parseQuantity(quota.status?.used?.[name]) ?? 0;
-  const deciding = decidingQuota(quota, name === appInstances ? 'pods' : name, hard);
-  // Of a quota of the org this space has a part now, and gets more from the other spaces when it needs it.
-  const isShared = deciding?.scope === 'org' && hard < deciding.most;
-  const free = Math.max(0, (isShared ? deciding.most : hard) - used);
-  if (need.amount <= free) return undefined;
-  const show = (amount: number): string => (need.isBytes ? formatBytes(amount) : String(amount));
-  const limited =
-    deciding === undefined
-      ? `the quota '${quota.metadata.name}' has ${show(free)} of ${show(hard)} left (${name})`
-      : `the ${allowance(deciding)}, of which ${isShared ? `this space uses ${show(used)}` : `${show(free)} ${need.isBytes || free === 1 ? 'is' : 'are'} left`}`;
-  const why = `${need.what}, and ${limited}`;
-  const flags = need.smaller === undefined || need.smaller.amount > free ? undefined : need.smaller.flags;
-  return { why, ...defined({ flags, deciding }) };
-}
-
-/** The quota of app instances, which has a scope, as one of a resource of its own. */
-function withoutScope(quota: ResourceQuota): ResourceQuota {
-  if (quota.metadata.name !== instanceLimitsName) return quota;
-  const only = (amounts: Record<string, string> | undefined) => defined({ [appInstances]: amounts?.['pods'] });
-  return { ...quota, spec: {}, status: { hard: only(quota.status?.hard), used: only(quota.status?.used) } };
-}
-
-/** Why the quotas are not enough; undefined when they are. Quotas for only some pods are left to the API server. */
-export function quotaRefusal(quotas: readonly ResourceQuota[], needs: readonly Need[]): QuotaRefusal | undefined {
-  const whole = quotas.map(withoutScope).filter(({ spec }) => (spec?.scopes ?? []).length === 0 && spec?.scopeSelector === undefined);
-  const reasons = whole.flatMap((quota) => needs.flatMap((need) => need.names.flatMap((name) => refusal(quota, name, need) ?? [])));
-  return reasons[0];
-}
-
 /** Why an instance of a process would be larger than the quotas of org and space allow; undefined when none would be. */
 export function instanceRefusal(quotas: readonly ResourceQuota[], plan: AppPlan, info: KfInfo): QuotaRefusal | undefined {
   const limits = quotas.find(({ metadata }) => metadata.name === limitsName);
@@ -186,16 +122,6 @@ export function instanceRefusal(quotas: readonly ResourceQuota[], plan: AppPlan,
   const asked = formatMegabytes(sizeOf(large, info).memoryMB);
   const why = `an instance of '${large.type}' takes ${asked} of memory, and the ${quota} allows at most ${formatMegabytes(most)}`;
   return large.type === webProcess && most > 0 ? { why, flags: `-m ${formatMegabytes(most)}` } : { why };
-}
-
-/** The quotas of the space; none for a user who may not read them, and gets the API server's own refusal later. */
-export async function readQuotas({ cluster, space, signal }: SpaceSession): Promise<ResourceQuota[]> {
-  try {
-    return (await cluster.list(quotaType, { ns: space.guid, signal })).items;
-  } catch (error) {
-    if (isForbidden(error)) return [];
-    throw error;
-  }
 }
 
 /** @throws KfError `quota` when a new app cannot fit into the space */

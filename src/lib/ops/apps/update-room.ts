@@ -2,7 +2,6 @@
 
 import { desiredInstances, instanceCountsOf } from '../../api/app.ts';
 import type { Stored } from '../../api/object.ts';
-import { podType } from '../../api/pod-kind.ts';
 import { maxInFlightOf, type RolloutOptions } from '../../api/rollout.ts';
 import { counted, formatBytes } from '../../api/sizes.ts';
 import type { CFApp, CFProcess, CFRoute } from '../../api/types.generated.ts';
@@ -10,8 +9,9 @@ import { KfError } from '../../errors.ts';
 import type { ProcessPlan } from '../../manifest/plan.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { sleep } from '../../wait.ts';
-import { readDefaultStrategy } from '../apps/default-strategy.ts';
-import { appInstances, quotaRefusal, readQuotas, type Need } from './quota.ts';
+import { areEnding } from '../instances/pods.ts';
+import { readDefaultStrategy } from './default-strategy.ts';
+import { appInstances, quotaRefusal, readQuotas, type Need } from './quota-left.ts';
 
 const megabyte = 1024 ** 2;
 /** Instances of an earlier update or of a deleted app may be ending: that takes the drain and the grace period. */
@@ -97,12 +97,6 @@ export function needsOfUpdate(update: Update): Need[] {
     { names: ['pods', 'count/pods'], amount: pods, what: more(counted(pods, 'more pod')), isBytes: false },
     { names: [appInstances], amount: pods, what: more(counted(pods, 'more instance')), isBytes: false },
   ];
-}
-
-/** Instances that are ending still count for the quota. */
-async function areEnding({ cluster, space, signal }: SpaceSession): Promise<boolean> {
-  const { items } = await cluster.list(podType, { ns: space.guid, signal });
-  return items.some(({ metadata }) => metadata.deletionTimestamp !== undefined);
 }
 
 /**
