@@ -1,35 +1,43 @@
 // `npm run chaos`: kf with faults, on a cluster of its own.
 //   npm run chaos -- [--minutes N] [--seed S]   a session of commands while programs are killed at random (30 minutes)
+//   npm run chaos -- takeover [--rounds N]      the leader of two controllers is cut off or frozen (test/api/takeover.test.ts; 50 rounds)
 //   npm run chaos -- rounds [N] [--seed S]      repeats the tests of test/cluster/chaos.test.ts, each round with its own seed
 
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { toolsEnv } from '../../tools/environment.ts';
 import { Kf } from '../support/kf.ts';
-import { withCluster } from '../support/rings.ts';
+import { withCluster, withControlPlane } from '../support/rings.ts';
 import { chance, seedOfRun } from './seed.ts';
 import { ChaosSession } from './session.ts';
 import { asDeclared, baseline, leavesNothing, orphans } from './verify.ts';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { minutes: { type: 'string', default: '30' }, seed: { type: 'string' } },
+  options: { minutes: { type: 'string', default: '30' }, seed: { type: 'string' }, rounds: { type: 'string', default: '50' } },
 });
 const seed = values.seed === undefined ? seedOfRun() : Number(values.seed);
 const meanMs = 20_000;
 const reportFile = 'test-results/chaos.md';
 
-function round(roundSeed: number, env: Record<string, string>): Promise<number> {
+/** Runs a test file of a ring. @returns its exit code */
+function vitest(project: string, file: string, env: Record<string, string>): Promise<number> {
   return new Promise((resolve, reject) => {
-    const args = ['run', '--project', 'cluster', 'test/cluster/chaos.test.ts'];
-    const child = spawn('vitest', args, {
-      stdio: ['ignore', 'inherit', 'inherit'],
-      env: toolsEnv({ ...env, KF_CHAOS_SEED: String(roundSeed) }),
-    });
+    const child = spawn('vitest', ['run', '--project', project, file], { stdio: ['ignore', 'inherit', 'inherit'], env: toolsEnv(env) });
     child.on('error', reject);
     child.on('exit', (code) => resolve(code ?? 1));
   });
+}
+
+const round = (roundSeed: number, env: Record<string, string>): Promise<number> =>
+  vitest('cluster', 'test/cluster/chaos.test.ts', { ...env, KF_CHAOS_SEED: String(roundSeed) });
+
+/** @returns what did not hold */
+async function takeover(count: string): Promise<string[]> {
+  if (spawnSync(process.execPath, ['tools/bundle.mjs'], { stdio: 'inherit' }).status !== 0) return ['the bundle cannot be built'];
+  const code = await withControlPlane((env) => vitest('api', 'test/api/takeover.test.ts', { ...env, KF_TAKEOVER_ROUNDS: count }));
+  return code === 0 ? [] : ['a round failed'];
 }
 
 /** @returns the seeds of the rounds that failed */
@@ -73,6 +81,13 @@ async function session(minutes: number): Promise<string[]> {
 }
 
 const [mode = 'session', count = '10'] = positionals;
-const bad = mode === 'rounds' ? await rounds(Number(count)) : await session(Number(values.minutes));
+const modes: Record<string, () => Promise<string[]>> = {
+  session: () => session(Number(values.minutes)),
+  takeover: () => takeover(values.rounds),
+  rounds: () => rounds(Number(count)),
+};
+const chosen = modes[mode];
+if (chosen === undefined) throw new Error(`There is no mode '${mode}'; there are ${Object.keys(modes).join(', ')}.`);
+const bad = await chosen();
 console.log(bad.length === 0 ? 'passed' : `${bad.length} failures`);
 process.exitCode = bad.length === 0 ? 0 : 1;

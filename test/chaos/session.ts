@@ -119,7 +119,7 @@ export class ChaosSession {
     if (step === undefined || fault === undefined) return;
     const draw = this.#draw();
     // A command needs a third of a second until its first request; those that wait for instances last longer than the others.
-    const delayMs = 300 + this.#random() * (fault === 'command killed' && !waitsForInstances.has(step) ? 500 : 2_000);
+    const delayMs = 300 + this.#random() * (waitsForInstances.has(step) ? 2_000 : 500);
     this.#options.log(`turn ${turn}: ${step}, ${fault} after ${Math.round(delayMs)} ms`);
     await this.#step(step, { fault, delayMs, draw });
   }

@@ -4,6 +4,8 @@
 import type { KubeObject, ResourceType, Stored } from '../../lib/api/object.ts';
 import { BugError } from '../../lib/errors.ts';
 import type { ApplyOptions, Cluster, DeleteOptions, PatchOptions } from '../../lib/kube/cluster.ts';
+import { isForbidden } from '../../lib/kube/errors.ts';
+import { NotLeaderError } from './result.ts';
 
 export interface FenceOptions {
   /** Throws when this process must not write. */
@@ -48,10 +50,22 @@ function assertPrecondition(verb: string, type: ResourceType, metadata: { uid?: 
   if (uid === undefined && resourceVersion === undefined) refuse('without a uid or resourceVersion');
 }
 
-/** Wraps `cluster`; `table`, `raw` and the rest are unchanged. */
-export function fence(cluster: Cluster, options: FenceOptions): FencedCluster {
-  const { assertLeader, observe, measure } = options;
-  const timed = async <R>(verb: string, type: ResourceType, request: () => Promise<R>): Promise<R> => {
+/** The policy of manifests/policies/controller.yaml that compares the pod of a write with the holder of the Lease. */
+const leaderPolicy = "ValidatingAdmissionPolicy 'kf-controller-leads'";
+
+/** The cluster's word on who leads comes after this process's own: its last requests, and the first ones of a new leader, may be refused. */
+async function asLeader<R>(request: () => Promise<R>): Promise<R> {
+  try {
+    return await request();
+  } catch (error) {
+    if (isForbidden(error) && error.body?.message?.includes(leaderPolicy) === true) throw new NotLeaderError({ cause: error });
+    throw error;
+  }
+}
+
+/** Runs requests, and passes the duration of each to `measure`. */
+function timedBy(measure: FenceOptions['measure']): <R>(verb: string, type: ResourceType, request: () => Promise<R>) => Promise<R> {
+  return async (verb, type, request) => {
     const started = performance.now();
     try {
       return await request();
@@ -59,6 +73,13 @@ export function fence(cluster: Cluster, options: FenceOptions): FencedCluster {
       measure(verb, type, (performance.now() - started) / 1_000);
     }
   };
+}
+
+/** Wraps `cluster`; `table`, `raw` and the rest are unchanged. */
+export function fence(cluster: Cluster, fencing: FenceOptions): FencedCluster {
+  const { assertLeader, observe, measure } = fencing;
+  const timed = timedBy(measure);
+  const write = <R>(verb: string, type: ResourceType, request: () => Promise<R>): Promise<R> => timed(verb, type, () => asLeader(request));
   const seen = <T extends KubeObject>(type: ResourceType<T>, object: Stored<T>): Stored<T> => {
     observe(type, object);
     return object;
@@ -83,29 +104,29 @@ export function fence(cluster: Cluster, options: FenceOptions): FencedCluster {
       if (object !== undefined) observe(type, object);
       return object;
     },
-    async create(type, object, write) {
+    async create(type, object, options) {
       assertLeader();
-      return seen(type, await timed('create', type, () => cluster.create(type, object, write)));
+      return seen(type, await write('create', type, () => cluster.create(type, object, options)));
     },
-    async apply(type, object, write) {
+    async apply(type, object, options) {
       assertLeader();
       assertPrecondition('server-side apply', type, object.metadata);
-      return seen(type, await timed('apply', type, () => cluster.apply(type, object, write)));
+      return seen(type, await write('apply', type, () => cluster.apply(type, object, options)));
     },
-    async mergePatch(type, ns, name, patch, write) {
+    async mergePatch(type, ns, name, patch, options) {
       assertLeader();
       assertPrecondition('merge patch', type, patch.metadata);
-      return seen(type, await timed('patch', type, () => cluster.mergePatch(type, ns, name, patch, write)));
+      return seen(type, await write('patch', type, () => cluster.mergePatch(type, ns, name, patch, options)));
     },
-    async replace(type, object, write) {
+    async replace(type, object, options) {
       assertLeader();
       assertPrecondition('replace', type, object.metadata);
-      return seen(type, await timed('replace', type, () => cluster.replace(type, object, write)));
+      return seen(type, await write('replace', type, () => cluster.replace(type, object, options)));
     },
-    async delete(type, ns, name, write) {
+    async delete(type, ns, name, options) {
       assertLeader();
-      assertPrecondition('delete', type, write);
-      return timed('delete', type, () => cluster.delete(type, ns, name, write));
+      assertPrecondition('delete', type, options);
+      return write('delete', type, () => cluster.delete(type, ns, name, options));
     },
   };
 }

@@ -22,7 +22,7 @@ export interface LeaderOptions {
   now?: () => number;
 }
 
-const defaults = { leaseMs: 12_000, renewMs: 5_000, followMs: 2_000, marginMs: 2_000, now: () => performance.now() };
+const defaults = { leaseMs: 12_000, renewMs: 5_000, followMs: 1_000, marginMs: 2_000, now: () => performance.now() };
 
 const micro = (): string => new Date().toISOString().replace(/\.(\d{3})Z$/, '.$1000Z');
 

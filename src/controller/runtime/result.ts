@@ -31,10 +31,10 @@ export class WaitingError extends Error {
   }
 }
 
-/** A write was refused because this process may no longer be the leader. Nothing was sent. */
+/** A write was refused because this process may no longer be the leader: it was not sent, or the cluster refused it. */
 export class NotLeaderError extends Error {
-  constructor() {
-    super('This process is not the leader, so the write was not sent.');
+  constructor(options?: ErrorOptions) {
+    super('This process is not the leader, so nothing was written.', options);
     this.name = 'NotLeaderError';
   }
 }

@@ -113,6 +113,20 @@ describe('the fence around writes', () => {
     expect(cluster.writes).toEqual([]);
   });
 
+  test('takes the refusal of the policy that asks the Lease as the loss of leadership, and no other refusal', async () => {
+    const cluster = new MemoryCluster();
+    const view = fenced(cluster);
+    let policy = 'kf-controller-leads';
+    cluster.intercept = (verb) => {
+      if (verb === 'create')
+        throw apiError(403, 'Forbidden', `services "a" is forbidden: ValidatingAdmissionPolicy '${policy}' denied request: x`);
+      return undefined;
+    };
+    await expect(view.create(serviceType, service('a'))).rejects.toThrow(NotLeaderError);
+    policy = 'another';
+    await expect(view.create(serviceType, service('a'))).rejects.not.toThrow(NotLeaderError);
+  });
+
   test('refuses a patch, replace or delete without a precondition', async () => {
     // As code without type checks would call it.
     const view: Cluster = fenced(new MemoryCluster());

@@ -1,0 +1,200 @@
+// Two controllers, and the one that leads is frozen or cut off while it works: the other takes over in time, and nothing that the first one still
+// sends takes effect. KF_TAKEOVER_ROUNDS sets the number of rounds (`npm run chaos -- takeover --rounds 50`).
+
+import { spawn, type ChildProcess } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parse, stringify } from 'yaml';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Lease } from '../../src/lib/api/core.ts';
+import { auditEnd, auditFrom, type AuditEntry } from '../support/audit.ts';
+import { reportTime } from '../support/figures.ts';
+import { HeldLine } from '../support/held-line.ts';
+import { until } from '../support/until.ts';
+import { ask, installKinds, installPolicies, installRoles, kubectl, kubectlJson, makeNamespace, makeSpaceLike } from './kubectl.ts';
+
+const rounds = Number(process.env['KF_TAKEOVER_ROUNDS'] ?? '2');
+/** Times depend on the machine: only a run that measures them compares them. */
+const isMeasured = process.env['KF_TAKEOVER_ROUNDS'] !== undefined;
+const run = Date.now().toString(36);
+const [space, root] = [`takeover-${run}`, `takeover-root-${run}`];
+const rbac = 'rbac.authorization.k8s.io';
+const account = { kind: 'ServiceAccount', name: 'kf-controller', namespace: 'kf-system' };
+const folder = mkdtempSync(join(tmpdir(), 'kf-takeover-'));
+const apiVersion = 'korifi.cloudfoundry.org/v1alpha1';
+const lifecycle = { type: 'docker', data: { stack: '' } };
+const podNameKey = 'authentication.kubernetes.io/pod-name';
+const takeoverLimitMs = 15_000;
+
+/** A controller with the token of its pod, on a line of its own. */
+interface Replica {
+  pod: string;
+  line: HeldLine;
+  process: ChildProcess;
+}
+const replicas: Replica[] = [];
+
+const bound = (role: string, namespace?: string): object => ({
+  apiVersion: `${rbac}/v1`,
+  kind: namespace === undefined ? 'ClusterRoleBinding' : 'RoleBinding',
+  metadata: { name: `${role}-${run}`, ...(namespace === undefined ? {} : { namespace }) },
+  roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: role },
+  subjects: [account],
+});
+
+const info = {
+  format: 1,
+  controller: { version: '0.1.0', namespace: 'kf-system' },
+  registry: { namespace: 'kf-system', service: 'kf-registry', port: 5000, pushHost: 'registry.invalid', pullPrefix: 'registry.invalid/' },
+  builder: { name: 'kf-builder', image: 'builder' },
+  defaultDomain: 'apps.localhost',
+  gateway: { namespace: 'kf-node', name: 'kf', features: [] },
+  processDefaults: { memoryMB: 64, diskQuotaMB: 64 },
+  staging: { memoryMB: 64, diskMB: 64 },
+  root,
+};
+
+async function startReplica(pod: string): Promise<Replica> {
+  const spec = { serviceAccountName: account.name, containers: [{ name: 'controller', image: 'none' }] };
+  await kubectl(['create', '-f', '-'], { input: { apiVersion: 'v1', kind: 'Pod', metadata: { name: pod, namespace: 'kf-system' }, spec } });
+  const boundTo = ['--bound-object-kind', 'Pod', '--bound-object-name', pod];
+  const token = (await kubectl(['create', 'token', account.name, '-n', account.namespace, ...boundTo])).trim();
+  const config = parse(readFileSync(process.env['KF_TEST_KUBECONFIG'] ?? '', 'utf8')) as {
+    users: { user: object }[];
+    clusters: { cluster: { server: string; 'tls-server-name'?: string } }[];
+  };
+  const line = await HeldLine.to(config.clusters[0]?.cluster.server ?? '');
+  for (const { cluster } of config.clusters) Object.assign(cluster, { server: line.url, 'tls-server-name': 'kubernetes' });
+  for (const user of config.users) user.user = { token };
+  const file = join(folder, pod);
+  writeFileSync(file, stringify(config), { mode: 0o600 });
+  const program = join(import.meta.dirname, '../../dist/controller/controller.mjs');
+  const child = spawn(process.execPath, [program, '--reconcilers', 'app,service-instance,task'], {
+    env: { PATH: process.env['PATH'] ?? '', KUBECONFIG: file, KF_ROOT_NAMESPACE: root, KF_POD_NAME: pod },
+    stdio: ['ignore', process.env['KF_TEST_CONTROLLER_LOG'] === '1' ? 'inherit' : 'ignore', 'inherit'],
+  });
+  return { pod, line, process: child };
+}
+
+const holder = async (): Promise<string> =>
+  (await kubectlJson<Lease>(['get', 'lease', '-n', 'kf-system', 'kf-controller'])).spec?.holderIdentity ?? '';
+
+interface ByPod extends AuditEntry {
+  user: AuditEntry['user'] & { extra?: Record<string, string[]> };
+  responseStatus?: { code?: number };
+  stageTimestamp: string;
+}
+
+const isWrite = ({ verb }: AuditEntry): boolean => ['create', 'update', 'patch', 'delete'].includes(verb);
+
+/** Writes of one replica that ended since `offset`, without those of the Lease for which both compete. */
+async function writesOf(pod: string, offset: number): Promise<ByPod[]> {
+  const entries = (await auditFrom(offset)) as ByPod[];
+  return entries.filter(
+    (entry) => isWrite(entry) && entry.user.extra?.[podNameKey]?.[0] === pod && entry.objectRef?.name !== 'kf-controller',
+  );
+}
+
+const succeeded = ({ responseStatus }: ByPod): boolean => (responseStatus?.code ?? 500) < 300;
+
+/** New apps and tasks all the time, so that the leader always has something to write. The result stops that and deletes them. */
+function keepBusy(): () => Promise<void> {
+  const stopped = new AbortController();
+  const of = (kind: string, name: string, spec: object): object => ({ apiVersion, kind, metadata: { name, namespace: space }, spec });
+  const work = (async () => {
+    for (let n = 0; !stopped.signal.aborted; n += 1) {
+      const name = `${Date.now().toString(36)}-${n}`;
+      const input = [0, 1, 2, 3].flatMap((one) => [
+        of('CFApp', `app-${name}-${one}`, { displayName: `app-${name}-${one}`, desiredState: 'STOPPED', lifecycle, envSecretName: 'env' }),
+        of('CFTask', `task-${name}-${one}`, { appRef: { name: 'busy' }, command: 'true', canceled: true }),
+      ]);
+      await ask(['create', '-f', '-'], { input });
+      await sleep(150);
+    }
+  })();
+  return async () => {
+    stopped.abort();
+    await work;
+    await kubectl(['delete', 'cfapps,cftasks', '--all', '-n', space]);
+  };
+}
+
+beforeAll(async () => {
+  await installKinds();
+  await installRoles();
+  await installPolicies();
+  await makeSpaceLike(space);
+  await makeNamespace(root);
+  await ask(['create', 'serviceaccount', account.name, '-n', account.namespace]);
+  await kubectl(['delete', 'lease', '-n', 'kf-system', 'kf-controller', '--ignore-not-found']);
+  await kubectl(['create', '-f', '-'], {
+    input: [
+      { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'kf-info', namespace: root }, data: { 'info.json': JSON.stringify(info) } },
+      { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'env', namespace: space } },
+      bound('kf-controller'),
+      bound('kf-controller-system', 'kf-system'),
+      bound('kf-controller-space', space),
+    ],
+  });
+  for (const name of ['one', 'two']) replicas.push(await startReplica(`kf-controller-${name}-${run}`));
+  await until('one to lead', async () => (await holder()) !== '');
+});
+
+afterAll(async () => {
+  for (const { process: child, line } of replicas) {
+    child.kill('SIGCONT');
+    const ended = new Promise((resolve) => child.once('exit', resolve));
+    if (child.kill('SIGKILL')) await ended;
+    await line.close();
+  }
+  for (const { pod } of replicas) await kubectl(['delete', 'pod', '-n', 'kf-system', pod, '--grace-period=0', '--force', '--wait=false']);
+  await kubectl(['delete', 'clusterrolebinding', `kf-controller-${run}`]);
+  await kubectl(['delete', 'rolebinding', '-n', 'kf-system', `kf-controller-system-${run}`]);
+  await kubectl(['delete', 'lease', '-n', 'kf-system', 'kf-controller', '--ignore-not-found']);
+  await kubectl(['delete', 'namespace', space, root, '--wait=false']);
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const faults = {
+  'is cut off': ({ line }: Replica) => line.hold(),
+  'is cut off and frozen': ({ line, process: child }: Replica) => {
+    line.hold();
+    // Some writes are on the way when it freezes.
+    setTimeout(() => child.kill('SIGSTOP'), 300);
+  },
+};
+
+const cases = Array.from({ length: rounds }, (_, n): [number, keyof typeof faults] => [
+  n + 1,
+  n % 2 === 0 ? 'is cut off' : 'is cut off and frozen',
+]);
+
+test.each(cases)('round %i: the leader %s, the other takes over, and nothing late takes effect', async (_, fault) => {
+  const rest = keepBusy();
+  const name = await until('a leader', async () => (await holder()) || undefined);
+  const [old, next] = [replicas.find(({ pod }) => pod === name), replicas.find(({ pod }) => pod !== name)];
+  if (old === undefined || next === undefined) throw new Error(`${name} is none of the two`);
+  const before = await auditEnd();
+  await until('the leader to write', async () => (await writesOf(old.pod, before)).some(succeeded));
+  const cut = await auditEnd();
+  const started = Date.now();
+  faults[fault](old);
+  const first = await until('the other to write', async () => (await writesOf(next.pod, cut)).find(succeeded));
+  const tookMs = Date.parse(first.stageTimestamp) - started;
+  reportTime(`takeover when the leader ${fault}`, tookMs);
+  // What the old leader meant to create exists no more: a late create would bring it back.
+  await rest();
+  const taken = await auditEnd();
+  old.line.release();
+  old.process.kill('SIGCONT');
+  await until('the late requests to arrive', async () => (await writesOf(old.pod, taken)).length > 0);
+  await sleep(2_000);
+  const late = await writesOf(old.pod, taken);
+  const results = late.map(({ verb, objectRef, responseStatus }) => `${verb} ${objectRef?.resource ?? ''} ${responseStatus?.code ?? ''}`);
+  process.stderr.write(`late writes: ${results.join(', ')}\n`);
+  expect(late.filter(succeeded).map(({ verb, requestURI }) => `${verb} ${requestURI}`)).toEqual([]);
+  expect(await holder()).toBe(next.pod);
+  if (isMeasured) expect(tookMs).toBeLessThanOrEqual(takeoverLimitMs);
+});
