@@ -196,7 +196,10 @@ export class Assessor {
       view.lookAgain.push(missingMs - (now - since));
       return undefined;
     }
-    return view.seam.missing(view.process.metadata.namespace, statefulSetNameOf(workload));
+    const problem = await view.seam.missing(view.process.metadata.namespace, statefulSetNameOf(workload));
+    // The Event that says why may come later, and it starts no other look.
+    if (problem === undefined) view.lookAgain.push(assessAgainMs);
+    return problem;
   }
 }
 

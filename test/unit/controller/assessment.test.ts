@@ -229,6 +229,13 @@ describe('an earlier assessment', () => {
     expect(await assessor.assess(viewOf({ ...given, instances: bad }).view, awaited)).toEqual({ failed: false });
   });
 
+  test('of a version that served looks again until it is known why instances are missing', async () => {
+    const assessor = new Assessor();
+    await assessor.assess(viewOf({ before: { phase: 'Serving' }, at: 0 }).view, awaited);
+    const { view, soonest } = viewOf({ before: { phase: 'Serving' }, at: 500 });
+    expect([await assessor.assess(view, awaited), soonest()]).toEqual([{ failed: false }, 2_000]);
+  });
+
   test('as failed stays until all instances are ready and a request has reached the version', async () => {
     const before = { phase: 'Failed' as const };
     const well = [instance({ ready: true })];
