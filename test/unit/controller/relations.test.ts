@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest';
 import { vcapApplicationOf } from '../../../src/controller/apps/vcap.ts';
-import { bindingsByApp, bindingsOf, processesByApp, routesByApp } from '../../../src/controller/relations.ts';
+import { appIndexes, bindingsOf } from '../../../src/controller/relations.ts';
 import { Memory } from '../../../src/controller/runtime/memory.ts';
 import type { Context, Stores } from '../../../src/controller/runtime/reconciler.ts';
 import { Store } from '../../../src/controller/runtime/store.ts';
@@ -17,7 +17,7 @@ function emptyStores(): Stores & { put: (type: ResourceType, object: object) => 
     stores.set(type.kind, store);
     return store;
   };
-  for (const { type, name, of: keys } of [bindingsByApp, processesByApp, routesByApp]) of(type).addIndex(name, keys);
+  for (const { type, name, of: keys } of appIndexes) of(type).addIndex(name, keys);
   return { of: of as Stores['of'], has: () => true, put: (type, object) => void of(type).put(object as Stored) };
 }
 

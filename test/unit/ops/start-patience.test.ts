@@ -7,6 +7,7 @@ import type { CFApp } from '../../../src/lib/api/types.generated.ts';
 import { restartApp, startApp, waitUntilServing } from '../../../src/lib/ops/apps/lifecycle.ts';
 import { scaleApp } from '../../../src/lib/ops/apps/scale.ts';
 import type { SpaceSession } from '../../../src/lib/session/session.ts';
+import { kfVersion } from '../../../src/lib/version.ts';
 import { MemoryCluster } from '../../support/memory-cluster.ts';
 
 const [ns, guid] = ['space', 'app'];
@@ -40,6 +41,7 @@ async function scene(
   const session = {
     ...{ cluster, env, report: nothing, bin: 'kf', changedBy: () => Promise.resolve('somebody'), signal: new AbortController().signal },
     ...{ org: { name: 'org', guid: 'org' }, space: { name: 'space', guid: ns } },
+    info: () => Promise.resolve({ controller: { version: kfVersion() } }),
   } as unknown as SpaceSession;
   return { session, app };
 }
