@@ -41,7 +41,7 @@ async function scene(
   const session = {
     ...{ cluster, env, report: nothing, bin: 'kf', changedBy: () => Promise.resolve('somebody'), signal: new AbortController().signal },
     ...{ org: { name: 'org', guid: 'org' }, space: { name: 'space', guid: ns } },
-    info: () => Promise.resolve({ controller: { version: kfVersion() } }),
+    info: () => Promise.resolve({ controller: { version: kfVersion() }, oldestCli: kfVersion() }),
   } as unknown as SpaceSession;
   return { session, app };
 }
