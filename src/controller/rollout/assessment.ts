@@ -18,6 +18,8 @@ import { defined } from '../../lib/defined.ts';
 /** Pods appear within this time after they were requested, unless something refuses them. */
 const missingMs = 500;
 const assessAgainMs = 2_000;
+/** A quota gives back what an instance had only a moment after it is gone: its refusal is final after this time. */
+const quotaPatienceMs = 5_000;
 /** After a gap in the watch, kubelets need this long to report what happened in the meantime (they repeat a status every 10 s). */
 const catchUpMs = 12_000;
 /** The kubelet checks once a second. It sends an Event for each of the first 25 failures in a row, and only a few Events after that. */
@@ -180,7 +182,9 @@ export class Assessor {
     }
     const missing = await this.#missingInstances(view, view.target, own.length);
     if (missing === undefined) return {};
-    return { problem: makesRoom ? { ...missing, final: false } : missing };
+    const since = this.#missing.get(view.target.metadata.uid) ?? view.context.now();
+    const mayPass = makesRoom || (missing.cause === 'quota' && view.context.now() - since < quotaPatienceMs);
+    return { problem: mayPass ? { ...missing, final: false } : missing };
   }
 
   async #missingInstances(view: View, workload: Stored<AppWorkload>, present: number): Promise<Problem | undefined> {

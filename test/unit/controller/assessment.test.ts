@@ -193,12 +193,22 @@ describe('a failure by timeout', () => {
 describe('missing instances', () => {
   test('fail the version after half a second, with the cause', async () => {
     const assessor = new Assessor();
-    const seam = { missing: () => Promise.resolve(quota) };
+    const refused: Problem = { ...quota, reason: 'CreateContainer', cause: 'admission' };
+    const seam = { missing: () => Promise.resolve(refused) };
     const first = viewOf({ at: 0, seam });
     expect(await assessor.assess(first.view, awaited)).toEqual({ failed: false });
     expect(first.soonest()).toBe(500);
     expect(await assessor.assess(viewOf({ at: 499, seam }).view, awaited)).toEqual({ failed: false });
-    expect(await assessor.assess(viewOf({ at: 500, seam }).view, awaited)).toMatchObject({ failed: true, cause: { problem: quota } });
+    expect(await assessor.assess(viewOf({ at: 500, seam }).view, awaited)).toMatchObject({ failed: true, cause: { problem: refused } });
+  });
+
+  test('that a quota refuses fail the version after 5 s: it counts instances for a moment after they are gone', async () => {
+    const assessor = new Assessor();
+    const seam = { missing: () => Promise.resolve(quota) };
+    await assessor.assess(viewOf({ at: 0, seam }).view, awaited);
+    const early = await assessor.assess(viewOf({ at: 4_999, seam }).view, awaited);
+    expect(early).toEqual({ failed: false, awaited: { ...quota, final: false } });
+    expect(await assessor.assess(viewOf({ at: 5_000, seam }).view, awaited)).toMatchObject({ failed: true, cause: { problem: quota } });
   });
 
   test('do not fail the version while other instances are about to end', async () => {
