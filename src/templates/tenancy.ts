@@ -4,10 +4,10 @@ import { roleBindingType } from '../lib/api/core.ts';
 import type { RoleBinding } from '../lib/api/core.ts';
 import { annotations, finalizers, kinds, labels } from '../lib/api/group.ts';
 import { roleBindingName } from '../lib/api/names.ts';
-import { apiVersionOf } from '../lib/api/object.ts';
+import { apiVersionOf, type Stored } from '../lib/api/object.ts';
 import type { CfRole, Subject } from '../lib/api/roles.ts';
 import type { CFDomain, CFOrg, CFQuota, CFSpace } from '../lib/api/types.generated.ts';
-import { assemble } from './metadata.ts';
+import { assemble, ownerReference } from './metadata.ts';
 import type { Authorship } from './metadata.ts';
 
 export interface OrgInput {
@@ -58,15 +58,28 @@ export interface DomainInput {
   internal?: boolean;
   /** Requests with http are redirected to https. */
   httpRedirect?: boolean;
+  /** The only org whose spaces may use it, until it is shared. It owns the domain, so the domain goes with it. */
+  org?: Stored<CFOrg>;
 }
 
 export function buildDomain(
-  { guid, rootNamespace, name, internal = false, httpRedirect = false }: DomainInput,
+  { guid, rootNamespace, name, internal = false, httpRedirect = false, org }: DomainInput,
   author: Authorship,
 ): CFDomain {
   return assemble(kinds.domain, {
-    metadata: { name: guid, namespace: rootNamespace },
-    body: { spec: { name: name.toLowerCase(), ...(internal ? { internal } : {}), ...(httpRedirect ? { httpRedirect } : {}) } },
+    metadata: {
+      name: guid,
+      namespace: rootNamespace,
+      ...(org === undefined ? {} : { ownerReferences: [ownerReference(kinds.org, org, false)] }),
+    },
+    body: {
+      spec: {
+        name: name.toLowerCase(),
+        ...(internal ? { internal } : {}),
+        ...(httpRedirect ? { httpRedirect } : {}),
+        ...(org === undefined ? {} : { org: org.metadata.name }),
+      },
+    },
     author,
   });
 }

@@ -25,23 +25,34 @@ const domain: Kind = {
   plural: 'cfdomains',
   description: 'A domain that routes can be made on.',
   columns: [column('Domain Name', '.spec.name'), createdAt, updatedAt, age],
-  spec: object({
-    'name!': string({
-      maxLength: 254,
-      ...rules(
-        {
-          rule: String.raw`self.matches('^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?[.])+[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?[.]?$')`,
-          message: 'A domain is written in full, in lower case, for example apps.example.com',
-        },
-        { rule: 'self == oldSelf', message: 'The name of a domain cannot be changed; delete the domain and create it again' },
-      ),
+  spec: object(
+    {
+      'name!': string({
+        maxLength: 254,
+        ...rules(
+          {
+            rule: String.raw`self.matches('^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?[.])+[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?[.]?$')`,
+            message: 'A domain is written in full, in lower case, for example apps.example.com',
+          },
+          { rule: 'self == oldSelf', message: 'The name of a domain cannot be changed; delete the domain and create it again' },
+        ),
+      }),
+      internal: boolean({
+        description: 'its names lead to instances themselves, and not through the gateway',
+        ...immutable('A domain stays internal or not; delete it and create it again'),
+      }),
+      httpRedirect: boolean({ description: 'requests with http are redirected to https' }),
+      org: string({ minLength: 1, maxLength: 63, description: 'GUID of the org that it belongs to; without it all orgs share the domain' }),
+      sharedWith: list(string({ minLength: 1, maxLength: 63 }), {
+        maxItems: 1000,
+        description: 'GUIDs of other orgs whose spaces may use the domain of an org',
+      }),
+    },
+    rules({
+      rule: '(has(self.org) ? self.org : "") == (has(oldSelf.org) ? oldSelf.org : "")',
+      message: 'The org of a domain cannot be changed; delete the domain and create it again',
     }),
-    internal: boolean({
-      description: 'its names lead to instances themselves, and not through the gateway',
-      ...immutable('A domain stays internal or not; delete it and create it again'),
-    }),
-    httpRedirect: boolean({ description: 'requests with http are redirected to https' }),
-  }),
+  ),
   status: statusOf({
     certificate: named('DomainCertificate', object({ 'issuer!': string({ maxLength: 256 }), 'notAfter!': string({ maxLength: 64 }) }, {})),
   }),

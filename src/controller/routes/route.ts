@@ -2,9 +2,10 @@
 
 import type { KubeObject, Stored } from '../../lib/api/object.ts';
 import { findCondition, removeCondition } from '../../lib/api/conditions.ts';
-import { configMapType, serviceType, type Service } from '../../lib/api/core.ts';
+import { configMapType, namespaceType, serviceType, type Service } from '../../lib/api/core.ts';
 import { httpRouteType, httpsListenersOf, isRedirected, type HttpRoute } from '../../lib/api/gateway.ts';
 import { annotations, conditionTypes, kinds, labels, reasons } from '../../lib/api/group.ts';
+import { isPrivate, isUsableBy } from '../../lib/api/domains.ts';
 import { addressOf, appGuidsOf } from '../../lib/api/names.ts';
 import type { AppWorkload, CFApp, CFBuild, CFDomain, CFProcess, CFRoute, RouteDestination } from '../../lib/api/types.generated.ts';
 import { buildDestinationService } from '../../templates/destination-service.ts';
@@ -15,7 +16,7 @@ import { contains } from '../runtime/merge-patch.ts';
 import { TerminalError, WaitingError, type Result } from '../runtime/result.ts';
 import { conditionsWith, notReady, readyStatement, writeMetadata, writeStatus, type Statement, type StatusOf } from '../runtime/status.ts';
 import { keyOf, splitKey } from '../runtime/store.ts';
-import { appIndexes, appsByDroplet, routesByApp } from '../relations.ts';
+import { appIndexes, appsByDroplet, routesByApp, spaceOf } from '../relations.ts';
 import { refusedClaim } from '../names/leases.ts';
 import { markFeature, pathExpressionFeature } from '../rollout/traffic-probe.ts';
 import { Programming } from './programming.ts';
@@ -51,7 +52,17 @@ async function domainOf(context: Context, route: Stored<CFRoute>): Promise<Store
     throw new WaitingError(reasons.invalidDomainRef, `The domain '${name}' is not known here yet.`, 200);
   }
   const ready = findCondition(domain, conditionTypes.ready);
-  return ready?.status === 'False' ? { refusal: `The domain '${domain.spec.name}' is not to be used: ${ready.message}` } : domain;
+  if (ready?.status === 'False') return { refusal: `The domain '${domain.spec.name}' is not to be used: ${ready.message}` };
+  return isPrivate(domain) ? ofOrg(context, route, domain) : domain;
+}
+
+/** A domain of an org, if the route's space is in this org or in one that the domain is shared with (docs/decisions/0079). */
+function ofOrg(context: Context, route: Stored<CFRoute>, domain: Stored<CFDomain>): Stored<CFDomain> | { refusal: string } {
+  const space = spaceOf(context.stores, route.metadata.namespace);
+  if (space === undefined)
+    throw new WaitingError(reasons.invalidDomainRef, `The org of space '${route.metadata.namespace}' is not known here yet.`, 200);
+  if (isUsableBy(domain, space.metadata.namespace)) return domain;
+  return { refusal: `The domain '${domain.spec.name}' is private, and not to be used by this org: an operator shares it with the org.` };
 }
 
 const programming = new Remembered(() => new Programming());
@@ -72,6 +83,7 @@ const labelled = (object: Stored<Service> | Stored<HttpRoute>): string[] => {
 
 export const routeReconciler: Reconciler = {
   name: 'route',
+  reads: [kinds.space, namespaceType],
   workers: 8,
   watches: [
     watch(kinds.route),

@@ -684,6 +684,14 @@ export interface CFDomainSpec {
    * requests with http are redirected to https
    */
   httpRedirect?: boolean;
+  /**
+   * GUID of the org that it belongs to; without it all orgs share the domain
+   */
+  org?: string;
+  /**
+   * GUIDs of other orgs whose spaces may use the domain of an org
+   */
+  sharedWith?: string[];
 }
 
 export interface CFDomainStatus {

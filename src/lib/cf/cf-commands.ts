@@ -107,8 +107,8 @@ export const cfCommands: Readonly<Record<string, readonly CfCommand[]>> = {
   ],
   DOMAINS: [
     ['domains', '', '', ''],
-    ['create-private-domain', 'create-domain', 'create private domain', 'kf create-shared-domain DOMAIN: all orgs share all domains'],
-    ['delete-private-domain', 'delete-domain', 'delete private domain', 'kf delete-shared-domain DOMAIN: all orgs share all domains'],
+    ['create-private-domain', 'create-domain', '', ''],
+    ['delete-private-domain', 'delete-domain', '', ''],
     ['create-shared-domain', '', '', ''],
     ['delete-shared-domain', '', '', ''],
     ['router-groups', '', 'router groups', 'kubectl get gateways -A'],
@@ -169,8 +169,8 @@ export const cfCommands: Readonly<Record<string, readonly CfCommand[]>> = {
     ['create-org-quota', 'create-quota', '', ''],
     ['delete-org-quota', 'delete-quota', '', ''],
     ['update-org-quota', 'update-quota', '', ''],
-    ['share-private-domain', '', 'share private domain', 'all orgs share all domains'],
-    ['unshare-private-domain', '', 'unshare private domain', 'all orgs share all domains'],
+    ['share-private-domain', '', '', ''],
+    ['unshare-private-domain', '', '', ''],
   ],
   'SPACE ADMIN': [
     ['space-quotas', '', '', ''],

@@ -1,6 +1,7 @@
 // Finds objects by the names that users type, and suggests the nearest name when there is none.
 
 import { kinds, labels } from '../api/group.ts';
+import { isUsableBy } from '../api/domains.ts';
 import { findCondition } from '../api/conditions.ts';
 import { nearest, sha224 } from '../api/names.ts';
 import type { KubeObject, ResourceType, Stored } from '../api/object.ts';
@@ -97,9 +98,16 @@ export async function listDomainObjects({ cluster, root, signal }: Session, labe
   return items.filter(isLive).toSorted((a, b) => age(a).localeCompare(age(b)));
 }
 
-/** @throws KfError `not-found`: `Domain 'D' not found.` */
+/** The domains that the targeted org may use, the oldest first; all when no org is targeted. @param labelSelector left out: all */
+export async function usableDomains(session: Session, labelSelector?: string): Promise<Stored<CFDomain>[]> {
+  const { org } = session;
+  const domains = await listDomainObjects(session, labelSelector);
+  return org === undefined ? domains : domains.filter((domain) => isUsableBy(domain, org.guid));
+}
+
+/** @throws KfError `not-found`: `Domain 'D' not found.`, also for a private domain that the targeted org may not use */
 export async function findDomain(session: Session, name: string): Promise<Stored<CFDomain>> {
-  const domains = await listDomainObjects(session);
+  const domains = await usableDomains(session);
   const found = domains.find((domain) => domain.spec.name === name.toLowerCase());
   if (found !== undefined) return found;
   if (name.toLowerCase() === 'apps.internal')

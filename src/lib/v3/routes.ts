@@ -46,7 +46,7 @@ export function presentDestinations(route: Stored<CFRoute>, link: LinkTo): Recor
   return { destinations: destinationsOf(route), links: { self: link(`${self}/destinations`), route: link(self) } };
 }
 
-/** A domain; all orgs share it. */
+/** A domain: of all orgs, or of one, which may share it with others. */
 export function presentDomain(domain: Stored<CFDomain>, link: LinkTo): V3Resource {
   return {
     ...identityOf(domain),
@@ -54,7 +54,10 @@ export function presentDomain(domain: Stored<CFDomain>, link: LinkTo): V3Resourc
     internal: domain.spec.internal === true,
     router_group: null,
     supported_protocols: ['http'],
-    relationships: { organization: { data: null }, shared_organizations: { data: [] } },
+    relationships: {
+      organization: toOne(domain.spec.org),
+      shared_organizations: { data: (domain.spec.sharedWith ?? []).map((guid) => ({ guid })) },
+    },
     metadata: metadataOf(domain),
     links: { self: link(`/v3/domains/${domain.metadata.name}`) },
   };

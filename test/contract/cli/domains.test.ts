@@ -240,17 +240,6 @@ describe('delete-shared-domain', () => {
   });
 });
 
-it.each([
-  ['create-private-domain', 'kf create-shared-domain DOMAIN: all orgs share all domains'],
-  ['create-domain', 'kf create-shared-domain DOMAIN: all orgs share all domains'],
-  ['delete-private-domain', 'kf delete-shared-domain DOMAIN: all orgs share all domains'],
-  ['delete-domain', 'kf delete-shared-domain DOMAIN: all orgs share all domains'],
-])('%s is refused, because no org has domains of its own: %s', async (command, instead) => {
-  const run = await cli.run([command, 'example-org', 'example.com']);
-  expect(run.code).toBe(1);
-  expect(run.stderr).toContain(instead);
-});
-
 describe('domains', () => {
   const certificate = (notAfter: string) => ({ status: { certificate: { issuer: 'kf CA 1a2b3c4d', notAfter } } });
   const inDays = (days: number): string => new Date(Date.now() + days * 24 * 3_600_000).toISOString();

@@ -9,7 +9,7 @@ import type { AppPlan } from '../../manifest/plan.ts';
 import type { RegistryClient } from '../../oci/registry.ts';
 import { assertSource } from '../../source/source.ts';
 import type { SpaceSession } from '../../session/session.ts';
-import { findService, listDomainObjects } from '../find.ts';
+import { findService, usableDomains } from '../find.ts';
 import { fitToBuilder } from './builder-offers.ts';
 import { readSnapshot, type AppSnapshot } from './app-snapshot.ts';
 import { assertRoom } from './quota.ts';
@@ -79,9 +79,9 @@ async function readPlace(
   app: Stored<CFApp> | undefined,
 ): Promise<Pick<Preflight, 'facts' | 'domains' | 'routes'>> {
   const isSure = needsDomains(plan, true) || (app === undefined && needsDomains(plan, false));
-  const [facts, early] = await Promise.all([readSnapshot(session, plan, app), isSure ? listDomainObjects(session) : undefined]);
+  const [facts, early] = await Promise.all([readSnapshot(session, plan, app), isSure ? usableDomains(session) : undefined]);
   const hasRoutes = facts.ownRoutes.length > 0;
-  const domains = early ?? (needsDomains(plan, hasRoutes) ? await listDomainObjects(session) : []);
+  const domains = early ?? (needsDomains(plan, hasRoutes) ? await usableDomains(session) : []);
   const routes = wantedRoutes(plan, domains, hasRoutes);
   const own = await assertRoutesFree(session, routes, facts.routes);
   if (app !== undefined || own.length === 0) return { facts, domains, routes };

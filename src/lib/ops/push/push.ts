@@ -12,7 +12,7 @@ import type { AppPlan, PushPlan } from '../../manifest/plan.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { kfVersion } from '../../version.ts';
 import type { KnownOfApp } from '../apps/details.ts';
-import { findLabelledApp, listDomainObjects } from '../find.ts';
+import { findLabelledApp, usableDomains } from '../find.ts';
 import { waitUntilStopped } from '../apps/lifecycle.ts';
 import { ownSecondsOf, startTimeoutMs, waitForRollout, type RolloutWaitOptions } from '../apps/rollout-wait.ts';
 import { assertUpdateFits } from '../apps/update-room.ts';
@@ -174,7 +174,7 @@ export async function readAgain(
 ): Promise<Pick<Preflight, 'facts' | 'routes'>> {
   const facts = await readSnapshot(session, plan, app);
   const hasRoutes = facts.ownRoutes.length > 0;
-  const known = domains.length === 0 && needsDomains(plan, hasRoutes) ? await listDomainObjects(session) : domains;
+  const known = domains.length === 0 && needsDomains(plan, hasRoutes) ? await usableDomains(session) : domains;
   return { facts, routes: wantedRoutes(plan, known, hasRoutes) };
 }
 

@@ -1,8 +1,9 @@
-// Creates and deletes domains. All orgs share every domain.
+// Creates and deletes domains that all orgs share. Those of one org: private-domains.ts.
 
 import { randomUUID } from 'node:crypto';
 import pLimit from 'p-limit';
 import { currentCondition } from '../../api/conditions.ts';
+import { isPrivate } from '../../api/domains.ts';
 import { conditionTypes, kinds, labels } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
 import type { CFDomain, CFRoute } from '../../api/types.generated.ts';
@@ -30,7 +31,8 @@ function overlapping(name: string, domains: readonly Stored<CFDomain>[]): string
   return theirs.find((one) => one === name || one.endsWith(`.${name}`) || name.endsWith(`.${one}`));
 }
 
-async function assertFree(session: Session, name: string): Promise<void> {
+/** @throws KfError `usage` for a name that no domain can have, `conflict` when it overlaps with another domain */
+export async function assertFree(session: Session, name: string): Promise<void> {
   const hints = [`${session.bin} domains`];
   if (!fullName.test(name) || name.length > mostCharacters) {
     const rule = 'write it in full, with letters, digits, dots and hyphens';
@@ -56,6 +58,7 @@ export interface DomainOptions {
   httpRedirect?: boolean | undefined;
 }
 
+/** @throws KfError `conflict` when the controller refuses the domain */
 async function waitUntilChecked(session: Session, domain: Stored<CFDomain>): Promise<void> {
   const isChecked = (seen: Stored<CFDomain>): boolean => {
     const ready = currentCondition(seen, conditionTypes.ready);
@@ -124,14 +127,19 @@ export async function createSharedDomain(
       signal,
     },
   );
+  await keepIfChecked(session, domain);
+  return { name, guid: domain.metadata.name, created: true };
+}
+
+/** Waits until the controller has checked a new domain, and deletes it if another one was created at the same moment. */
+export async function keepIfChecked(session: Session, domain: Stored<CFDomain>): Promise<void> {
   try {
     await waitUntilChecked(session, domain);
   } catch (error) {
-    // Another domain was created at the same moment.
-    if (error instanceof KfError && error.code === 'conflict') await cluster.delete(kinds.domain, root, domain.metadata.name);
+    const { name, uid } = domain.metadata;
+    if (error instanceof KfError && error.code === 'conflict') await session.cluster.delete(kinds.domain, session.root, name, { uid });
     throw error;
   }
-  return { name, guid: domain.metadata.name, created: true };
 }
 
 /** The routes on a domain in all spaces of all orgs. @throws KubeError `forbidden` when the caller may not read one of the spaces */
@@ -164,18 +172,28 @@ export interface DeletedDomain {
  * @throws KfError `conflict` for the domain that new apps get
  */
 export async function deleteSharedDomain(session: Session, typed: string): Promise<DeletedDomain> {
-  const { cluster, root, signal, bin } = session;
+  const { bin } = session;
   const name = typed.toLowerCase();
   const domain = (await listDomainObjects(session)).find(({ spec }) => spec.name === name);
   if (domain === undefined) return { deleted: false, routes: 0 };
+  if (isPrivate(domain))
+    throw new KfError('usage', `Domain '${name}' is a private domain, not a shared domain.`, {
+      hints: [`${bin} delete-private-domain ${name}`],
+    });
   if ((await session.info()).defaultDomain === name) {
     throw new KfError('conflict', `The domain '${name}' is the default domain of this installation: new apps get their route on it.`, {
       hints: [`${bin} delete-route ${name} -n HOST`],
     });
   }
+  const result = await deleteWithRoutes(session, domain);
+  if (domain.spec.internal === true) await removeInternalDomain(session);
+  return result;
+}
+
+/** Deletes the routes on the domain, the domain, and the routes that were created meanwhile. */
+export async function deleteWithRoutes(session: Session, domain: Stored<CFDomain>): Promise<DeletedDomain> {
+  const { cluster, root, signal } = session;
   const before = await deleteRoutesOn(session, domain);
   await cluster.delete(kinds.domain, root, domain.metadata.name, { uid: domain.metadata.uid, signal });
-  if (domain.spec.internal === true) await removeInternalDomain(session);
-  // Those that were created meanwhile.
   return { deleted: true, routes: before + (await deleteRoutesOn(session, domain)) };
 }

@@ -2,6 +2,7 @@
 
 import { issueProblem } from '../../api/cert-manager.ts';
 import { findCondition } from '../../api/conditions.ts';
+import { isPrivate } from '../../api/domains.ts';
 import { kinds } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
 import type { DomainSummary, RouteDetails, RouteSummary } from '../../api/results.ts';
@@ -12,21 +13,21 @@ import { isForbidden } from '../../kube/errors.ts';
 import type { OrgSession, Session, SpaceSession } from '../../session/session.ts';
 import type { NameAndGuid } from '../../session/state.ts';
 import { listSpaces } from '../../session/places.ts';
-import { findDomain, listDomainObjects } from '../find.ts';
+import { findDomain, listDomainObjects, usableDomains } from '../find.ts';
 import { appNames } from '../rows.ts';
 import { protocolOf } from './destinations.ts';
 import { isLive, otherHolder } from './holders.ts';
 import { noRouteText, routesAt, urlOf, type RouteAddress } from './routes.ts';
 
-/** All domains, by name. @param labels a label selector */
+/** The domains that the targeted org may use, by name. @param labels a label selector */
 export async function listDomains(session: Session, labels?: string): Promise<DomainSummary[]> {
-  const domains = await listDomainObjects(session, labels);
+  const domains = await usableDomains(session, labels);
   return domains
     .map((domain) => ({ domain, ...domain }))
     .map(({ domain, metadata, spec, status }): DomainSummary => ({
       name: spec.name,
       guid: metadata.name,
-      availability: 'shared',
+      availability: isPrivate(domain) ? 'private' : 'shared',
       internal: spec.internal === true,
       protocols: ['http'],
       ...(spec.httpRedirect === true ? { httpRedirect: true as const } : {}),

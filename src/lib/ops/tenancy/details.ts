@@ -1,5 +1,6 @@
 // org, space: what is in them, as far as the user may see it.
 
+import { isUsableBy } from '../../api/domains.ts';
 import { resourceQuotaType } from '../../api/core.ts';
 import type { OrgDetails, SpaceDetails } from '../../api/results.ts';
 import { defined } from '../../defined.ts';
@@ -57,7 +58,12 @@ export async function describeOrg(session: Session, org: NameAndGuid): Promise<O
     ifAllowed(quotasIn(session, org.guid)),
     listSpaces(session, org),
   ]);
-  return { ...org, domains: domains.map(({ spec }) => spec.name), spaces, ...defined({ quota, quotas }) };
+  return {
+    ...org,
+    domains: domains.filter((domain) => isUsableBy(domain, org.guid)).map(({ spec }) => spec.name),
+    spaces,
+    ...defined({ quota, quotas }),
+  };
 }
 
 /** Apps, services and quotas of a space. */

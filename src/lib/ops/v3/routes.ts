@@ -1,5 +1,6 @@
 // Routes, their destinations, and domains.
 
+import { isUsableBy } from '../../api/domains.ts';
 import { kinds } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
 import type { CFRoute } from '../../api/types.generated.ts';
@@ -96,10 +97,16 @@ async function removeRoute(asked: Asked): Promise<unknown> {
   return deletionOf('route', route.metadata.name, asked.link);
 }
 
-async function listDomains({ reader, query, link }: Asked): Promise<unknown> {
-  query.allow(['names', 'guids', 'label_selector']);
+/** @param org left out: the domains of all orgs */
+async function pageOfDomains({ reader, query, link }: Asked, org?: string): Promise<unknown> {
+  query.allow(['names', 'guids', 'organization_guids', 'label_selector']);
   const found = (await listDomainObjects(reader.session)).filter(
-    (domain) => query.matches('names', domain.spec.name) && query.matches('guids', domain.metadata.name) && query.matchesLabels(domain),
+    (domain) =>
+      query.matches('names', domain.spec.name) &&
+      query.matches('guids', domain.metadata.name) &&
+      query.matches('organization_guids', domain.spec.org) &&
+      (org === undefined || isUsableBy(domain, org)) &&
+      query.matchesLabels(domain),
   );
   return pageOf(
     found.map((domain) => presentDomain(domain, link)),
@@ -107,6 +114,8 @@ async function listDomains({ reader, query, link }: Asked): Promise<unknown> {
     link,
   );
 }
+
+const listDomains = (asked: Asked): Promise<unknown> => pageOfDomains(asked);
 
 async function oneDomain({ reader, part, link }: Asked): Promise<unknown> {
   const found = (await listDomainObjects(reader.session)).find(({ metadata }) => metadata.name === part('guid'));
@@ -122,16 +131,18 @@ async function changeDomain(asked: Asked): Promise<unknown> {
   return presentDomain(await changeMetadataOf(session, { type: kinds.domain, object, what: 'The domain' }, change), asked.link);
 }
 
-/** All orgs share all domains. */
+/** Those that all orgs share, those of the org, and those that others share with it. */
 async function domainsOfOrg(asked: Asked): Promise<unknown> {
   await asked.reader.org(asked.part('guid'));
-  return listDomains(asked);
+  return pageOfDomains(asked, asked.part('guid'));
 }
 
 async function defaultDomain(asked: Asked): Promise<unknown> {
   await asked.reader.org(asked.part('guid'));
   const [info, domains] = await Promise.all([asked.reader.session.info(), listDomainObjects(asked.reader.session)]);
-  const found = domains.find(({ spec }) => spec.name === info.defaultDomain) ?? domains.find(({ spec }) => spec.internal !== true);
+  const found =
+    domains.find(({ spec }) => spec.name === info.defaultDomain) ??
+    domains.find((domain) => domain.spec.internal !== true && isUsableBy(domain, asked.part('guid')));
   if (found === undefined) throw new V3Error('not-found', 'Domain not found');
   return presentDomain(found, asked.link);
 }

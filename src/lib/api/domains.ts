@@ -1,0 +1,11 @@
+// Which orgs may use a domain (docs/decisions/0079).
+
+import type { CFDomain } from './types.generated.ts';
+
+/** True for a domain that belongs to an org. */
+export const isPrivate = ({ spec }: CFDomain): boolean => spec.org !== undefined;
+
+/** True when the spaces of the org may have routes on the domain. */
+export function isUsableBy({ spec }: CFDomain, org: string): boolean {
+  return spec.org === undefined || spec.org === org || (spec.sharedWith ?? []).includes(org);
+}
