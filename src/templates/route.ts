@@ -1,5 +1,6 @@
 // CFRoute and its destinations.
 
+import { isFreeForEveryHost } from '../lib/api/domains.ts';
 import { annotations, kinds } from '../lib/api/group.ts';
 import { appGuidsOf } from '../lib/api/names.ts';
 import type { CFDomain, CFRoute, RouteDestination } from '../lib/api/types.generated.ts';
@@ -29,6 +30,8 @@ export interface RouteInput {
   /** With its leading slash; empty or left out: none. */
   path?: string | undefined;
   domain: CFDomain;
+  /** GUID of the space's org; left out: not known. */
+  org?: string | undefined;
   destinations?: RouteDestination[];
 }
 
@@ -41,8 +44,8 @@ export function buildRoute(input: RouteInput, author: Authorship): CFRoute {
     domainRef: defined({ name: domain.metadata.name, namespace: domain.metadata.namespace }),
     destinations: input.destinations ?? [],
   };
-  // Only an operator may set this; for all others the API server rejects the route.
-  const wildcard = input.host === '*' ? { [annotations.wildcard]: 'allowed' } : {};
+  // Only an operator may set this; for all others the API server rejects the route. On a domain of the org it is not needed.
+  const wildcard = input.host === '*' && !isFreeForEveryHost(domain, input.org, path) ? { [annotations.wildcard]: 'allowed' } : {};
   const notes = { [annotations.appGuids]: appGuidsOf({ metadata: {}, spec }), ...wildcard };
   return assemble(kinds.route, {
     metadata: { name: input.guid, namespace: input.namespace, annotations: notes },

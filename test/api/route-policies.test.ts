@@ -24,6 +24,13 @@ const everything = {
   rules: [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }],
 };
 
+const domain = (name: string, spec: object) => ({
+  apiVersion: 'korifi.cloudfoundry.org/v1alpha1',
+  kind: 'CFDomain',
+  metadata: { name: `${name}-${run}`, namespace: 'cf' },
+  spec: { name: `${name}-${run}.example.com`, ...spec },
+});
+
 beforeAll(async () => {
   await installKinds();
   await kubectl(['apply', '--server-side', '-f', gatewayKinds]);
@@ -32,6 +39,8 @@ beforeAll(async () => {
   await installPolicies();
   await makeSpaceLike(space);
   await makeNamespace(elsewhere);
+  await kubectl(['apply', '-f', '-'], { input: [domain('d', {}), domain('own', { org: space }), domain('theirs', { org: 'other-org' })] });
+  await kubectl(['apply', '-f', '-'], { input: domain('shared', { org: 'other-org', sharedWith: ['third', space] }) });
   const input = [
     everything,
     binding('dev', 'korifi-controllers-space-developer', 'dev', space),
@@ -47,6 +56,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await kubectl(['delete', 'clusterrole', everything.metadata.name]);
+  await kubectl(['delete', 'cfdomain', '-n', 'cf', ...['d', 'own', 'theirs', 'shared'].map((name) => `${name}-${run}`)]);
   // Tests of setup check whether it installs these kinds if there are none.
   await kubectl(['delete', '--ignore-not-found', '-f', gatewayKinds]);
 });
@@ -56,11 +66,11 @@ async function create(input: object, who: string): Promise<string> {
   return code === 0 ? 'accepted' : stderr;
 }
 
-const route = (host: string, annotations: Record<string, string> = {}) => ({
+const route = (host: string, annotations: Record<string, string> = {}, on = 'd', path = '') => ({
   apiVersion: 'korifi.cloudfoundry.org/v1alpha1',
   kind: 'CFRoute',
-  metadata: { name: `r-${run}`, namespace: space, annotations },
-  spec: { host, domainRef: { name: 'd', namespace: 'cf' } },
+  metadata: { name: on === 'd' ? `r-${run}` : `p-${run}`, namespace: space, annotations },
+  spec: { host, path, domainRef: { name: `${on}-${run}`, namespace: 'cf' } },
 });
 const allowed = { 'kf.cloudfoundry.org/wildcard': 'allowed' };
 
@@ -83,6 +93,22 @@ describe('a route for every host of a domain', () => {
     expect((await annotate('operator')).code).toBe(0);
     const relabel = await ask(['label', 'cfroute', '-n', space, `r-${run}`, 'a=b'], { as: `dev-${run}` });
     expect(relabel.stderr).toBe('');
+  });
+});
+
+describe('a route on a private domain', () => {
+  test('is refused in a space of another org, also to an operator, until the domain is shared with it', async () => {
+    const refusal = `Domain 'theirs-${run}.example.com' is private and not available in the organization of this space`;
+    for (const who of ['dev', 'edit', 'operator']) expect(await create(route('www', {}, 'theirs'), who), who).toContain(refusal);
+    for (const on of ['own', 'shared']) expect(await create(route('www', {}, on), 'dev'), on).toBe('accepted');
+  });
+
+  test("for every host can be created by a developer of the domain's org, without a path, and by no developer of an org it is shared with", async () => {
+    expect(await create(route('*', {}, 'own'), 'dev')).toBe('accepted');
+    const refusal = 'only an operator, who may create domains, makes one';
+    expect(await create(route('*', {}, 'own', '/login'), 'dev')).toContain(refusal);
+    expect(await create(route('*', {}, 'shared'), 'dev')).toContain(refusal);
+    expect(await create(route('*', allowed, 'own'), 'dev')).toContain("is an operator's");
   });
 });
 
@@ -119,12 +145,7 @@ test('users can ask for the owner of a host by its name, and cannot list the nam
 });
 
 test.each(['dev', 'edit'])('a domain cannot be created by %s', async (who) => {
-  const domain = {
-    apiVersion: 'korifi.cloudfoundry.org/v1alpha1',
-    kind: 'CFDomain',
-    metadata: { name: 'x', namespace: 'cf' },
-    spec: { name: 'x.example.com' },
-  };
-  expect(await create(domain, who)).toContain('cannot create resource "cfdomains"');
-  expect(await create({ ...domain, metadata: { name: 'x', namespace: space } }, who)).not.toBe('accepted');
+  const wanted = domain('x', {});
+  expect(await create(wanted, who)).toContain('cannot create resource "cfdomains"');
+  expect(await create({ ...wanted, metadata: { name: 'x', namespace: space } }, who)).not.toBe('accepted');
 });

@@ -6,6 +6,7 @@ import { findCondition } from '../../lib/api/conditions.ts';
 import { leaseType } from '../../lib/api/core.ts';
 import type { Lease } from '../../lib/api/core.ts';
 import { annotations, conditionTypes, kinds, reasons } from '../../lib/api/group.ts';
+import { isFreeForEveryHost } from '../../lib/api/domains.ts';
 import { addressOf, nameClaims } from '../../lib/api/names.ts';
 import type { CFDomain, CFRoute } from '../../lib/api/types.generated.ts';
 import { BoundedMap } from '../runtime/bounded-map.ts';
@@ -13,6 +14,7 @@ import { Remembered } from '../runtime/memory.ts';
 import { keyOf } from '../runtime/store.ts';
 import { index, type Context, type Index, type Stores } from '../runtime/reconciler.ts';
 import { WaitingError } from '../runtime/result.ts';
+import { spaceOf as cfSpaceOf } from '../relations.ts';
 import { claimLease, claimName, createLease, freeLease, heldClaim, isLeaseOf, leaseOwner, refusedClaim, trustMs } from '../names/leases.ts';
 import type { ClaimOutcome } from '../names/leases.ts';
 
@@ -139,6 +141,12 @@ function standingRefusal(route: Stored<CFRoute>): ClaimOutcome | undefined {
   return before?.status === 'False' && stands ? refusedClaim(before.reason, before.message) : undefined;
 }
 
+/** An operator has allowed it, or the domain belongs to the org of the route's space. */
+function mayTakeEveryHost(context: Context, route: Stored<CFRoute>, domain: Stored<CFDomain>): boolean {
+  if (route.metadata.annotations?.[annotations.wildcard] === allowed) return true;
+  return isFreeForEveryHost(domain, cfSpaceOf(context.stores, spaceOf(route))?.metadata.namespace, route.spec.path);
+}
+
 /** Claims host and path of a route, or says why the route cannot have them. Call it before any object is made for the route. */
 export async function claimRoute(context: Context, route: Stored<CFRoute>, domain: Stored<CFDomain>): Promise<ClaimOutcome> {
   const refusal = standingRefusal(route);
@@ -152,7 +160,7 @@ export async function claimRoute(context: Context, route: Stored<CFRoute>, domai
   }
   if (domain.spec.internal === true && (host === '*' || (route.spec.path ?? '') !== ''))
     return refusedClaim(reasons.protocolNotSupported, 'A route on an internal domain has one host and no path.');
-  if (host === '*' && route.metadata.annotations?.[annotations.wildcard] !== allowed) {
+  if (host === '*' && !mayTakeEveryHost(context, route, domain)) {
     const text = `A route for every host of the domain '${domain.spec.name}' is an operator's to make.`;
     return refusedClaim(
       reasons.wildcardNotAllowed,

@@ -61,6 +61,23 @@ const untilClaimed = (ns: string, status: string) =>
 const httpRoutes = () => cluster.all(httpRouteType).map(({ metadata }) => metadata.namespace);
 
 describe('a domain of an org', () => {
+  test('takes a route for every host from its own org, without a path and without an operator', async () => {
+    await cluster.mergePatch(kinds.domain, 'cf', 'd', { spec: { sharedWith: ['org-b'] } });
+    await addRoute('b', '*');
+    await untilClaimed('b', 'False');
+    expect(claimed('b')?.reason).toBe('WildcardNotAllowed');
+    await cluster.create(kinds.route, {
+      metadata: { name: 'path', namespace: 'a' },
+      spec: { host: '*', path: '/login', domainRef: { name: 'd', namespace: 'cf' }, destinations: [] },
+    });
+    await addRoute('a', '*');
+    await untilClaimed('a', 'True');
+    await vi.waitFor(
+      () => expect(findCondition(cluster.peek(kinds.route, 'a', 'path') ?? { metadata: {} }, 'Claimed')?.reason).toBe('WildcardNotAllowed'),
+      { timeout: patienceMs, interval: 5 },
+    );
+  });
+
   test('takes routes of its org, and refuses those of others without a claim on the host', async () => {
     await addRoute('b', 'www');
     await untilClaimed('b', 'False');

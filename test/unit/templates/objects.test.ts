@@ -120,6 +120,19 @@ test('a route names its domain, its apps and that it is mapped', () => {
   });
 });
 
+test('a route for every host carries the mark of an operator, unless the domain belongs to the org of its space', () => {
+  const org = seen(buildOrg({ guid: 'org', rootNamespace: 'cf', displayName: 'org' }, author));
+  const own = buildDomain({ guid: 'own', rootNamespace: 'cf', name: 'team.example.com', org }, author);
+  const mark = (more: object) =>
+    buildRoute({ guid: 'route', namespace: 'space', host: '*', domain: own, ...more }, author).metadata.annotations?.[
+      'kf.cloudfoundry.org/wildcard'
+    ];
+  expect(mark({ org: 'org' })).toBeUndefined();
+  expect([mark({ org: 'other' }), mark({}), mark({ org: 'org', path: '/login' }), mark({ org: 'org', domain })]).toEqual(
+    Array.from({ length: 4 }, () => 'allowed'),
+  );
+});
+
 test('a domain is stored in lower case', () => {
   expect(domain.spec.name).toBe('apps.example.com');
 });

@@ -3,6 +3,7 @@
 
 import { findCondition } from '../../api/conditions.ts';
 import { leaseType } from '../../api/core.ts';
+import { isFreeForEveryHost } from '../../api/domains.ts';
 import { annotations, conditionTypes, kinds, reasons } from '../../api/group.ts';
 import { addressOf, nameClaims } from '../../api/names.ts';
 import type { Stored } from '../../api/object.ts';
@@ -87,8 +88,9 @@ export async function explainRefusal(session: SpaceSession, place: RoutePlace, r
 }
 
 /** Makes the same check as the API server's policy. @throws KfError `forbidden` */
-export async function assertMayTakeEveryHost({ cluster, root, signal }: SpaceSession, { host, domain }: RoutePlace): Promise<void> {
-  if (host !== '*') return;
+export async function assertMayTakeEveryHost(session: SpaceSession, { host, domain, path }: RoutePlace): Promise<void> {
+  const { cluster, root, signal } = session;
+  if (host !== '*' || isFreeForEveryHost(domain, session.org.guid, path)) return;
   const { group, plural } = kinds.domain;
   const { allowed } = await cluster.canI({ verb: 'create', group, resource: plural, ns: root }, signal);
   if (allowed) return;

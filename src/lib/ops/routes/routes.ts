@@ -104,7 +104,8 @@ export async function createClaimed(
   const { cluster, signal } = session;
   const author = { changedBy: await session.changedBy(), now: new Date() };
   const place = { host: host.toLowerCase(), path, domain };
-  const wanted = buildRoute({ ...at, ...place, destinations }, author);
+  const org = at.namespace === session.space.guid ? session.org.guid : undefined;
+  const wanted = buildRoute({ ...at, ...place, destinations, org }, author);
   const route = await cluster.create(kinds.route, wanted, { signal });
   try {
     return await waitForClaim(session, route, urlOf({ host, domain: domain.spec.name, path }));
