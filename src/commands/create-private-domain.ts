@@ -9,7 +9,7 @@ interface Result {
 }
 
 export default class CreatePrivateDomain extends KfCommand<Result> {
-  static override summary = 'create a domain that only one org can use';
+  static override summary = 'create a domain of one org';
   static override changes = true;
   static override examples = ['kf create-private-domain example-org shop.example.com'];
   static override aliases = ['create-domain'];

@@ -10,7 +10,7 @@ interface Result {
 }
 
 export default class DeletePrivateDomain extends KfCommand<Result> {
-  static override summary = 'delete a domain of an org and all routes on it';
+  static override summary = 'delete a domain of one org';
   static override changes = true;
   static override examples = ['kf delete-private-domain shop.example.com', 'kf delete-private-domain shop.example.com -f'];
   static override aliases = ['delete-domain'];

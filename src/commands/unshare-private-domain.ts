@@ -10,7 +10,7 @@ interface Result {
 }
 
 export default class UnsharePrivateDomain extends KfCommand<Result> {
-  static override summary = 'no longer let another org use a private domain';
+  static override summary = 'stop sharing a private domain';
   static override changes = true;
   static override examples = ['echo y | kf unshare-private-domain other-org shop.example.com'];
   static override seeAlso = ['delete-private-domain', 'domains', 'share-private-domain'];
