@@ -7,6 +7,7 @@ import { roleBindingName } from '../lib/api/names.ts';
 import { apiVersionOf, type Stored } from '../lib/api/object.ts';
 import type { CfRole, Subject } from '../lib/api/roles.ts';
 import type { CFDomain, CFOrg, CFQuota, CFSpace } from '../lib/api/types.generated.ts';
+import { defined } from '../lib/defined.ts';
 import { assemble, ownerReference } from './metadata.ts';
 import type { Authorship } from './metadata.ts';
 
@@ -70,14 +71,14 @@ export function buildDomain(
     metadata: {
       name: guid,
       namespace: rootNamespace,
-      ...(org === undefined ? {} : { ownerReferences: [ownerReference(kinds.org, org, false)] }),
+      ...defined({ ownerReferences: org && [ownerReference(kinds.org, org, false)] }),
     },
     body: {
       spec: {
         name: name.toLowerCase(),
         ...(internal ? { internal } : {}),
         ...(httpRedirect ? { httpRedirect } : {}),
-        ...(org === undefined ? {} : { org: org.metadata.name }),
+        ...defined({ org: org?.metadata.name }),
       },
     },
     author,
