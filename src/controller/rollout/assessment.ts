@@ -20,6 +20,8 @@ const missingMs = 500;
 const assessAgainMs = 2_000;
 /** A quota gives back what an instance had only a moment after it is gone: its refusal is final after this time. */
 const quotaPatienceMs = 5_000;
+/** While others ended, Kubernetes tried to make the instance, and tries again only after about as long as it had tried before. */
+const afterOthersMs = 20_000;
 /** After a gap in the watch, kubelets need this long to report what happened in the meantime (they repeat a status every 10 s). */
 const catchUpMs = 12_000;
 /** The kubelet checks once a second. It sends an Event for each of the first 25 failures in a row, and only a few Events after that. */
@@ -126,6 +128,8 @@ async function confirm(view: View, problem: Problem, instance: Instance | undefi
 export class Assessor {
   /** Since when pods are missing, per generation. */
   readonly #missing = new BoundedMap<string, number>(5_000);
+  /** When others were last seen ending beside a target whose instances are missing. */
+  readonly #othersLeft = new BoundedMap<string, number>(5_000);
 
   /** A result is valid for its change: Serving stays; Failed stays until the generation recovers by itself. */
   async assess(view: View, proof: Proof): Promise<Assessment> {
@@ -172,6 +176,7 @@ export class Assessor {
     if (proof.state === 'refused') return { problem: { reason: proof.reason, cause: proof.cause, message: proof.message, final: true } };
     const own = ownOf(view);
     const makesRoom = othersLeave(view);
+    if (makesRoom) this.#othersLeft.set(view.target.metadata.uid, view.context.now());
     const [instance] = own
       .filter(({ problem }) => problem !== undefined)
       .toSorted((a, b) => Number(b.problem?.final) - Number(a.problem?.final));
@@ -182,15 +187,23 @@ export class Assessor {
     }
     const missing = await this.#missingInstances(view, view.target, own.length);
     if (missing === undefined) return {};
-    const since = this.#missing.get(view.target.metadata.uid) ?? view.context.now();
-    const mayPass = makesRoom || (missing.cause === 'quota' && view.context.now() - since < quotaPatienceMs);
-    return { problem: mayPass ? { ...missing, final: false } : missing };
+    return { problem: makesRoom || this.#mayPass(view, missing) ? { ...missing, final: false } : missing };
+  }
+
+  #mayPass({ target, context, lookAgain }: View, { cause }: Problem): boolean {
+    const now = context.now();
+    const since = this.#missing.get(target.metadata.uid) ?? now;
+    const left = this.#othersLeft.get(target.metadata.uid) ?? -Infinity;
+    const passes = cause === 'quota' && (now - since < quotaPatienceMs || now - left < afterOthersMs);
+    if (passes) lookAgain.push(assessAgainMs);
+    return passes;
   }
 
   async #missingInstances(view: View, workload: Stored<AppWorkload>, present: number): Promise<Problem | undefined> {
     const key = workload.metadata.uid;
     if (present >= workload.spec.instances) {
       this.#missing.delete(key);
+      this.#othersLeft.delete(key);
       return undefined;
     }
     const now = view.context.now();
