@@ -13,6 +13,7 @@ import { auditEnd, auditFrom, type AuditEntry } from '../support/audit.ts';
 import { reportTime } from '../support/figures.ts';
 import { HeldLine } from '../support/held-line.ts';
 import { until } from '../support/until.ts';
+import { controllerAccount, infoOf, roleBinding } from './controller-scene.ts';
 import { ask, installKinds, installPolicies, installRoles, kubectl, kubectlJson, makeNamespace, makeSpaceLike } from './kubectl.ts';
 
 const rounds = Number(process.env['KF_TAKEOVER_ROUNDS'] ?? '2');
@@ -20,8 +21,6 @@ const rounds = Number(process.env['KF_TAKEOVER_ROUNDS'] ?? '2');
 const isMeasured = process.env['KF_TAKEOVER_ROUNDS'] !== undefined;
 const run = Date.now().toString(36);
 const [space, root] = [`takeover-${run}`, `takeover-root-${run}`];
-const rbac = 'rbac.authorization.k8s.io';
-const account = { kind: 'ServiceAccount', name: 'kf-controller', namespace: 'kf-system' };
 const folder = mkdtempSync(join(tmpdir(), 'kf-takeover-'));
 const apiVersion = 'korifi.cloudfoundry.org/v1alpha1';
 const lifecycle = { type: 'docker', data: { stack: '' } };
@@ -36,31 +35,15 @@ interface Replica {
 }
 const replicas: Replica[] = [];
 
-const bound = (role: string, namespace?: string): object => ({
-  apiVersion: `${rbac}/v1`,
-  kind: namespace === undefined ? 'ClusterRoleBinding' : 'RoleBinding',
-  metadata: { name: `${role}-${run}`, ...(namespace === undefined ? {} : { namespace }) },
-  roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: role },
-  subjects: [account],
-});
+const bound = (role: string, namespace?: string): object => roleBinding(role, controllerAccount, { suffix: run, namespace });
 
-const info = {
-  format: 1,
-  controller: { version: '0.1.0', namespace: 'kf-system' },
-  registry: { namespace: 'kf-system', service: 'kf-registry', port: 5000, pushHost: 'registry.invalid', pullPrefix: 'registry.invalid/' },
-  builder: { name: 'kf-builder', image: 'builder' },
-  defaultDomain: 'apps.localhost',
-  gateway: { namespace: 'kf-node', name: 'kf', features: [] },
-  processDefaults: { memoryMB: 64, diskQuotaMB: 64 },
-  staging: { memoryMB: 64, diskMB: 64 },
-  root,
-};
+const info = infoOf(root);
 
 async function startReplica(pod: string): Promise<Replica> {
-  const spec = { serviceAccountName: account.name, containers: [{ name: 'controller', image: 'none' }] };
+  const spec = { serviceAccountName: controllerAccount.name, containers: [{ name: 'controller', image: 'none' }] };
   await kubectl(['create', '-f', '-'], { input: { apiVersion: 'v1', kind: 'Pod', metadata: { name: pod, namespace: 'kf-system' }, spec } });
   const boundTo = ['--bound-object-kind', 'Pod', '--bound-object-name', pod];
-  const token = (await kubectl(['create', 'token', account.name, '-n', account.namespace, ...boundTo])).trim();
+  const token = (await kubectl(['create', 'token', controllerAccount.name, '-n', controllerAccount.namespace, ...boundTo])).trim();
   const config = parse(readFileSync(process.env['KF_TEST_KUBECONFIG'] ?? '', 'utf8')) as {
     users: { user: object }[];
     clusters: { cluster: { server: string; 'tls-server-name'?: string } }[];
@@ -127,7 +110,7 @@ beforeAll(async () => {
   await installPolicies();
   await makeSpaceLike(space);
   await makeNamespace(root);
-  await ask(['create', 'serviceaccount', account.name, '-n', account.namespace]);
+  await ask(['create', 'serviceaccount', controllerAccount.name, '-n', controllerAccount.namespace]);
   await kubectl(['delete', 'lease', '-n', 'kf-system', 'kf-controller', '--ignore-not-found']);
   await kubectl(['create', '-f', '-'], {
     input: [

@@ -17,6 +17,7 @@ import type { AppEvent } from '../../src/lib/api/results.ts';
 import type { CFTask } from '../../src/lib/api/types.generated.ts';
 import { buildLimits, limitsOf } from '../../src/templates/limits.ts';
 import { until } from '../support/until.ts';
+import { controllerAccount, infoOf, roleBinding } from './controller-scene.ts';
 import { ask, installKinds, installPolicies, installRoles, kubectl, kubectlJson, makeNamespace, makeSpaceLike } from './kubectl.ts';
 
 const run = Date.now().toString(36);
@@ -28,26 +29,9 @@ const folder = mkdtempSync(join(tmpdir(), 'kf-tasks-'));
 const said: string[] = [];
 let controller: ChildProcess | undefined;
 
-const account = { kind: 'ServiceAccount', name: 'kf-controller', namespace: 'kf-system' };
-const bound = (role: string, subject: object, namespace?: string): object => ({
-  apiVersion: `${rbac}/v1`,
-  kind: namespace === undefined ? 'ClusterRoleBinding' : 'RoleBinding',
-  metadata: { name: `${role}-${run}`, ...(namespace === undefined ? {} : { namespace }) },
-  roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: role },
-  subjects: [subject],
-});
+const bound = (role: string, subject: object, namespace?: string): object => roleBinding(role, subject, { suffix: run, namespace });
 
-const info = {
-  format: 1,
-  controller: { version: '0.1.0', namespace: 'kf-system' },
-  registry: { namespace: 'kf-system', service: 'kf-registry', port: 5000, pushHost: 'registry.invalid', pullPrefix: 'registry.invalid/' },
-  builder: { name: 'kf-builder', image: 'builder' },
-  defaultDomain: 'apps.localhost',
-  gateway: { namespace: 'kf-node', name: 'kf', features: [] },
-  processDefaults: { memoryMB: 64, diskQuotaMB: 64 },
-  staging: { memoryMB: 64, diskMB: 64 },
-  root,
-};
+const info = infoOf(root);
 
 const of = (kind: string, name: string, spec: object): object => ({ apiVersion, kind, metadata: { name, namespace: space }, spec });
 const lifecycle = { type: 'docker', data: { stack: '' } };
@@ -115,7 +99,7 @@ async function limitSpace(): Promise<boolean> {
 async function startController(): Promise<void> {
   const file = join(folder, 'kubeconfig');
   const config = parse(readFileSync(process.env['KF_TEST_KUBECONFIG'] ?? '', 'utf8')) as { users: { user: object }[] };
-  const token = (await kubectl(['create', 'token', account.name, '-n', account.namespace])).trim();
+  const token = (await kubectl(['create', 'token', controllerAccount.name, '-n', controllerAccount.namespace])).trim();
   for (const user of config.users) user.user = { token };
   writeFileSync(file, stringify(config), { mode: 0o600 });
   const program = join(import.meta.dirname, '../../dist/controller/controller.mjs');
@@ -132,14 +116,14 @@ beforeAll(async () => {
   await installPolicies();
   await makeSpaceLike(space);
   await makeNamespace(root);
-  await ask(['create', 'serviceaccount', account.name, '-n', account.namespace]);
+  await ask(['create', 'serviceaccount', controllerAccount.name, '-n', controllerAccount.namespace]);
   await kubectl(['create', '-f', '-'], {
     input: [
       { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'kf-info', namespace: root }, data: { 'info.json': JSON.stringify(info) } },
       { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'env', namespace: space } },
-      bound('kf-controller', account),
-      bound('kf-controller-system', account, 'kf-system'),
-      bound('kf-controller-space', account, space),
+      bound('kf-controller', controllerAccount),
+      bound('kf-controller-system', controllerAccount, 'kf-system'),
+      bound('kf-controller-space', controllerAccount, space),
       bound('korifi-controllers-space-developer', { apiGroup: rbac, kind: 'User', name: developer }, space),
     ],
   });
