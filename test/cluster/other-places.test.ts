@@ -40,7 +40,7 @@ test('copy-source builds and runs the source of an app in a space of another org
 });
 
 test('delete-org-quota keeps a quota that an org has, and deletes it when none has it', async () => {
-  for (const quota of ['places-large', 'places-spare']) await kf.ok('create-org-quota', quota, '-m', '8G');
+  for (const quota of ['places-large', 'places-spare']) await kf.ok('create-org-quota', quota, '-m', '8G', '-r', '10');
   await kf.ok('set-org-quota', org, 'places-large');
   const refused = await kf.run(['delete-org-quota', 'places-large', '-f']);
   expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('This quota is applied to one or more organizations.')]);
@@ -58,6 +58,6 @@ test('delete-space-quota lifts the quota from the spaces that have it', async ()
   await until('the quota to hold', async () => (await there.run(route)).stderr.includes("The space quota 'places-none' allows 0 routes"));
   await there.ok('delete-space-quota', 'places-none', '-f');
   await until('the quota to be lifted', async () => (await there.run(route)).code === 0);
-  expect((await there.ok('space', 'stage')).stdout).toMatch(/^quota: *$/m);
+  expect((await there.ok('space', 'stage')).stdout).toMatch(/^quota: +kf-limits$/m);
   expect((await there.ok('space-quotas')).stdout).not.toContain('places-');
 });
