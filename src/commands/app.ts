@@ -14,7 +14,7 @@ export default class App extends KfCommand<AppDetails | { guid: string }> {
 
   async run(): Promise<AppDetails | { guid: string }> {
     const { args, flags } = await this.parse(App);
-    const [session, { describeApp }, { readDefaultStrategy, withDefaultStrategy }] = await this.inSpace(
+    const [session, { describeApp }, { withDefaultStrategy }] = await this.inSpace(
       import('../lib/ops/apps/details.ts'),
       import('../lib/ops/apps/default-strategy.ts'),
     );
@@ -25,8 +25,7 @@ export default class App extends KfCommand<AppDetails | { guid: string }> {
     }
     this.announceList`Showing health and status for app ${args.APP_NAME}`;
     const app = await this.findApp(session, args.APP_NAME);
-    const [described, usual] = await Promise.all([describeApp(session, app), readDefaultStrategy(session, app)]);
-    const details = withDefaultStrategy(described, app, usual);
+    const details = withDefaultStrategy(await describeApp(session, app), app);
     this.print(renderApp(details));
     return details;
   }

@@ -39,9 +39,21 @@ export const buildsByApp: Index = index<CFBuild>(kinds.build, 'app', (build) => 
 export const packagesByApp: Index = index<CFPackage>(kinds.package, 'app', (owned) => inNamespace(owned, owned.spec.appRef.name));
 export const appsByDroplet: Index = index<CFApp>(kinds.app, 'droplet', (app) => inNamespace(app, app.spec.currentDropletRef?.name));
 
+export const appsBySpace: Index = index<CFApp>(kinds.app, 'space', ({ metadata }) =>
+  metadata.namespace === undefined ? [] : [metadata.namespace],
+);
+
 const spacesByName: Index = index<CFSpace>(kinds.space, 'name', ({ metadata }) => (metadata.name === undefined ? [] : [metadata.name]));
 
-export const appIndexes: readonly Index[] = [processesByApp, workloadsByProcess, bindingsByApp, routesByApp, appsByDroplet, spacesByName];
+export const appIndexes: readonly Index[] = [
+  processesByApp,
+  workloadsByProcess,
+  bindingsByApp,
+  routesByApp,
+  appsByDroplet,
+  appsBySpace,
+  spacesByName,
+];
 
 /** The space that a namespace belongs to. If several spaces have its name (the names of all but one are refused), only the owner counts. */
 export function spaceOf(stores: Stores, guid: string): Stored<CFSpace> | undefined {

@@ -161,6 +161,10 @@ const app: Kind = {
     serviceBindings: listBy('guid', boundService, { maxItems: mostBindings }),
     vcapApplicationSecretName: string(),
     vcapServicesSecretName: string(),
+    spaceStrategy: {
+      ...oneOf('rolling', 'recreate'),
+      description: 'the default of the space, kf.cloudfoundry.org/strategy; missing: none',
+    },
     deployment: named('DeploymentStatus', deployment),
     revision: named(
       'AppRevision',

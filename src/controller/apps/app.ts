@@ -5,9 +5,9 @@ import { findCondition } from '../../lib/api/conditions.ts';
 import { namespaceType } from '../../lib/api/core.ts';
 import { annotations, kinds, labels, reasons } from '../../lib/api/group.ts';
 import { changeOf } from '../../lib/api/held.ts';
-import { isCanceled } from '../../lib/api/rollout.ts';
+import { defaultStrategyOf, isCanceled } from '../../lib/api/rollout.ts';
 import type {
-  AppRevision, BoundService, CFApp, CFBuild, CFProcess, CFRoute, CFServiceBinding, DeploymentStatus, Droplet,
+  AppRevision, BoundService, CFApp, CFBuild, CFProcess, CFRoute, CFServiceBinding, CFSpace, DeploymentStatus, Droplet,
 } from '../../lib/api/types.generated.ts'; // prettier-ignore
 import { defined } from '../../lib/defined.ts';
 import { recordRevision } from './revision.ts';
@@ -17,7 +17,17 @@ import { conditionsWith, notReady, readyStatement, writeMetadata, writeStatus, t
 import { keyOf, splitKey } from '../runtime/store.ts';
 import { deploymentOf } from './deployment.ts';
 import { measureDeployment, noteChanges } from '../durations.ts';
-import { appIndexes, appsByDroplet, bindingsByApp, bindingsOf, dropletOf, foreignBuild, wantedInstances } from '../relations.ts';
+import {
+  appIndexes,
+  appsByDroplet,
+  appsBySpace,
+  bindingsByApp,
+  bindingsOf,
+  dropletOf,
+  foreignBuild,
+  spaceOf,
+  wantedInstances,
+} from '../relations.ts';
 import { ensureProcesses, liveProcesses } from './processes.ts';
 import { boundServices, ensureVcapSecrets, forgetVcap, vcapApplicationSecretName, vcapPaceMs, vcapServicesSecretName } from './vcap.ts';
 import { claimName, duplicateRetryMs } from '../names/leases.ts';
@@ -33,9 +43,10 @@ export const appReconciler: Reconciler = {
     watch<CFProcess>(kinds.process, (process) => inOwn(process, process.spec.appRef.name)),
     watch<CFServiceBinding>(kinds.serviceBinding, (binding) => inOwn(binding, binding.spec.appRef.name)),
     watch<CFRoute>(kinds.route, (route) => (route.spec.destinations ?? []).flatMap(({ appRef }) => inOwn(route, appRef.name))),
+    watch<CFSpace>(kinds.space, ({ metadata }, stores) => stores.of(kinds.app).by(appsBySpace.name, metadata.name).map(keyOf)),
     watch<CFBuild>(kinds.build, (build, stores) => stores.of(kinds.app).by(appsByDroplet.name, keyOf(build)).map(keyOf)),
   ],
-  reads: [kinds.serviceInstance, kinds.space, kinds.org, kinds.domain, namespaceType],
+  reads: [kinds.serviceInstance, kinds.org, kinds.domain, namespaceType],
   indexes: appIndexes,
   reconcile: async (key, context) => {
     const { ns, name } = splitKey(key);
@@ -189,8 +200,11 @@ async function write(
   const isIdle = app.spec.desiredState === 'STARTED' && processes.length > 0 && wanted === 0;
   const actualState = actual > 0 || isIdle ? 'STARTED' : 'STOPPED';
   const deployment = deploymentOf(app, processes, deployIdOf(app), context.now());
+  const { spaceStrategy: _, ...before } = app.status ?? {};
+  const space = spaceOf(context.stores, app.metadata.namespace);
   const status: StatusOf<CFApp> = {
-    ...app.status,
+    ...before,
+    ...defined({ spaceStrategy: space && defaultStrategyOf(space) }),
     actualState,
     observedDesiredState: app.spec.desiredState,
     serviceBindings,

@@ -538,6 +538,10 @@ export interface CFAppStatus {
   serviceBindings?: BoundService[];
   vcapApplicationSecretName?: string;
   vcapServicesSecretName?: string;
+  /**
+   * the default of the space, kf.cloudfoundry.org/strategy; missing: none
+   */
+  spaceStrategy?: 'rolling' | 'recreate';
   deployment?: DeploymentStatus;
   revision?: AppRevision;
 }

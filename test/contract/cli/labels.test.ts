@@ -97,6 +97,8 @@ describe('labels', () => {
     expect(await run('unset-label', 'app', 'shop', label)).toMatchObject({ code: 0 });
     expect((await run('app', 'shop')).stdout).not.toContain('strategy:');
     expect(await run('set-label', 'space', 'example-space', `${label}=recreate`)).toMatchObject({ code: 0 });
+    // As the controller does.
+    await cluster.memory.mergePatch(kinds.app, ns, 'shop-guid', { status: { spaceStrategy: 'recreate' } }, { subresource: 'status' });
     const json = await run('app', 'shop', '--json');
     expect(JSON.parse(json.stdout)).toMatchObject({ result: { defaultStrategy: { strategy: 'recreate', of: 'space' } } });
   });

@@ -157,6 +157,10 @@ test('recreate is also a default, of the app or else of its space, for changes t
   expect(await roll('good:3', null)).toBe(true);
   const space = { metadata: { name: ns, namespace: 'org', labels: { [labels.strategy]: 'recreate' } }, spec: { displayName: 'space' } };
   await scene.cluster.create(kinds.space, space);
+  // For `kf app`, which does not read the space.
+  await scene.until(() => expect(scene.app()?.status?.spaceStrategy).toBe('recreate'));
   expect(await roll('good:4', null)).toBe(false);
   expect(await roll('good:5', 'rolling')).toBe(true);
+  await scene.cluster.mergePatch(kinds.space, 'org', ns, { metadata: { labels: { [labels.strategy]: null } } });
+  await scene.until(() => expect(scene.app()?.status?.spaceStrategy).toBeUndefined());
 });

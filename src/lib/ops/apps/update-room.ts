@@ -107,8 +107,7 @@ export function needsOfUpdate(update: Update): Need[] {
 export async function assertUpdateFits(session: SpaceSession, update: Update, again: string): Promise<void> {
   const { app, rollout } = update;
   if (app.spec.desiredState !== 'STARTED' || rollout.strategy === 'recreate') return;
-  const isUsual = async (): Promise<boolean> =>
-    rollout.strategy === undefined && (await readDefaultStrategy(session, app))?.strategy === 'recreate';
+  const isUsual = async (): Promise<boolean> => rollout.strategy === undefined && (await readDefaultStrategy(session, app)) === 'recreate';
   const needs = needsOfUpdate(update);
   if (needs.every(({ amount }) => amount === 0)) return;
   const { space, bin, signal } = session;
