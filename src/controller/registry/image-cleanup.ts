@@ -8,7 +8,7 @@ import type { Stored } from '../../lib/api/object.ts';
 import { appOfRepository, setupScope } from '../../lib/api/repositories.ts';
 import type { CFApp, CFSpace } from '../../lib/api/types.generated.ts';
 import { messageOf } from '../../lib/errors.ts';
-import { gateKeeper, type GateKeeper } from '../../lib/gate/keeper.ts';
+import { gateKeeper, repositoryPages, type GateKeeper } from '../../lib/gate/keeper.ts';
 import { directConnection } from '../../lib/oci/http.ts';
 import { watch } from '../runtime/reconciler.ts';
 import type { Context, Reconciler } from '../runtime/reconciler.ts';
@@ -67,28 +67,15 @@ export async function orphansOf(repositories: readonly string[], { hasApp, hasSp
   return [...orphans, ...withUnknownSpace.filter(({ space }) => !living.has(space)).map(({ repository }) => repository)];
 }
 
-/** Calls `act` for each page: the list of all repositories need not fit into memory. */
-async function forEachPage(
-  keeper: GateKeeper,
-  signal: AbortSignal,
-  act: (repositories: readonly string[], now: number) => Promise<void>,
-): Promise<void> {
-  for (let after: string | undefined, isFirst = true; isFirst || after !== undefined; isFirst = false) {
-    const { now, repositories, next } = await keeper.list(signal, after);
-    await act(repositories, now);
-    after = next;
-  }
-}
-
 /** Removes all orphans and returns how many there were. */
 export async function removeOrphans(keeper: GateKeeper, living: Living, signal: AbortSignal): Promise<number> {
   let removed = 0;
-  await forEachPage(keeper, signal, async (repositories) => {
+  for await (const { repositories } of repositoryPages(keeper, signal)) {
     for (const repository of await orphansOf(repositories, living)) {
       await keeper.remove(repository, signal);
       removed += 1;
     }
-  });
+  }
   return removed;
 }
 
@@ -108,7 +95,7 @@ export async function collectImages(
   signal: AbortSignal,
 ): Promise<Collection> {
   const total: Collection = { images: 0, left: 0 };
-  await forEachPage(keeper, signal, async (repositories, now) => {
+  for await (const { now, repositories } of repositoryPages(keeper, signal)) {
     const bySpace = Map.groupBy(repositories, (repository) => repositoryName.exec(repository)?.[1] ?? '');
     for (const [space, ofSpace] of bySpace) {
       if (space === '' || space === setupScope) continue;
@@ -124,7 +111,7 @@ export async function collectImages(
         total.left += collected?.isUsed === true ? 1 : 0;
       }
     }
-  });
+  }
   return total;
 }
 

@@ -77,3 +77,13 @@ export function gateKeeper(send: HttpSend, { key, nowSeconds, via }: { key: Buff
     sweep: async (signal) => (await ask<Swept>('POST', '/kf/sweep', signal)) ?? { blobs: 0, bytes: 0 },
   };
 }
+
+/** All pages of {@link GateKeeper.list}, one after the other: the list of all repositories need not fit into memory. */
+export async function* repositoryPages(keeper: GateKeeper, signal: AbortSignal): AsyncGenerator<RepositoryPage> {
+  let after: string | undefined;
+  do {
+    const page = await keeper.list(signal, after);
+    yield page;
+    after = page.next;
+  } while (after !== undefined);
+}

@@ -11,7 +11,7 @@ import { KfError } from '../../errors.ts';
 import type { Report } from '../../events.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { readImageReferences } from '../../kube/image-references.ts';
-import { gateKeeper, type GateKeeper } from '../../gate/keeper.ts';
+import { gateKeeper, repositoryPages, type GateKeeper } from '../../gate/keeper.ts';
 import { throughServiceProxy } from './access.ts';
 import { readGateStatus, readRegistryKeys } from './gate.ts';
 
@@ -101,15 +101,11 @@ interface OwnedRepository {
 
 async function repositoriesOf(keeper: GateKeeper, signal: AbortSignal): Promise<OwnedRepository[]> {
   const found: OwnedRepository[] = [];
-  let after: string | undefined;
-  do {
-    const { repositories, next } = await keeper.list(signal, after);
+  for await (const { repositories } of repositoryPages(keeper, signal))
     for (const repository of repositories) {
       const owner = appOfRepository(repository);
       if (owner !== undefined && owner.space !== setupScope) found.push({ repository, ...owner });
     }
-    after = next;
-  } while (after !== undefined);
   return found;
 }
 
