@@ -88,7 +88,8 @@ describe('push of source code', () => {
     const { result, requests } = await countRequests(push);
     expect(result.apps[0]).toMatchObject({ unchanged: true, built: false, layerBytesSent: 0 });
     expect(requests.api).toBeLessThanOrEqual(12);
-    expect(requests.registry).toBe(0);
+    // Whether the registry still has the package and the droplet (docs/decisions/0076).
+    expect(requests.registry).toBe(2);
   });
 
   test('another file causes a new build', async () => {
