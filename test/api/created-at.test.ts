@@ -1,8 +1,9 @@
 // The labels that Korifi's API reads from the answer to a create: they exist before any controller has seen the object. None runs here.
 
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { labels } from '../../src/lib/api/group.ts';
+import { annotations, labels } from '../../src/lib/api/group.ts';
 import { indexLabels } from '../../src/lib/api/labels.ts';
 import { until } from '../support/until.ts';
 import { ask, installKinds, installPolicies, installRoles, kubectl, kubectlJson, makeNamespace, makeSpaceLike } from './kubectl.ts';
@@ -21,14 +22,19 @@ interface Made {
   metadata: { name: string; creationTimestamp: string; labels?: Record<string, string> };
 }
 
-const lease = {
-  apiVersion: 'coordination.k8s.io/v1',
-  kind: 'Lease',
-  metadata: { name: 'kf-controller', namespace: 'kf-system' },
-  spec: { holderIdentity: 'a-test', leaseDurationSeconds: 12, renewTime: '2024-05-06T07:08:09.123456Z' },
+const renewed = '2024-05-06T07:08:09.123456Z';
+const record = {
+  apiVersion: `${korifi}/v1alpha1`,
+  kind: 'RunnerInfo',
+  metadata: {
+    name: 'kf-controller',
+    namespace: 'kf-system',
+    annotations: { [annotations.leader]: 'a-test', [annotations.leaderRenewed]: renewed },
+  },
+  spec: { runnerName: 'kf-controller' },
 };
 const time = '2024-05-06T07-08-09';
-const removeLease = (): Promise<string> => kubectl(['delete', 'lease', '-n', 'kf-system', 'kf-controller', '--ignore-not-found']);
+const removeRecord = (): Promise<string> => kubectl(['delete', 'runnerinfo', '-n', 'kf-system', 'kf-controller', '--ignore-not-found']);
 
 let made = 0;
 function object(kind: string, spec: object, metadata: object = { name: `o-${run}-${made++}` }): object {
@@ -51,7 +57,7 @@ beforeAll(async () => {
     roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: 'korifi-controllers-space-developer' },
     subjects: [{ apiGroup: rbac, kind: 'User', name: dev }],
   };
-  await kubectl(['apply', '-f', '-'], { input: [binding, lease] });
+  await kubectl(['apply', '-f', '-'], { input: [binding, record] });
   const probe = object('CFApp', appSpec, { name: 'probe' });
   const dryRun = async (): Promise<Made> => kubectlJson<Made>(['create', '--dry-run=server', '-f', '-'], { input: probe });
   await until('the labels to be set by the API server', async () => {
@@ -60,7 +66,7 @@ beforeAll(async () => {
   });
 });
 
-afterAll(removeLease);
+afterAll(removeRecord);
 
 describe('an object that a developer creates with kubectl', () => {
   const inSpace = { [labels.spaceGuid]: space, [createdAt]: time };
@@ -128,7 +134,7 @@ describe('the API server', () => {
     const ofKorifi = all.filter(({ kind }) => kind.startsWith('CF'));
     expect(new Set(ofKorifi.map(({ kind }) => kind)).size).toBe(15);
     for (const { metadata, ...rest } of ofKorifi) {
-      const wanted = indexLabels({ ...rest, metadata: { ...metadata, creationTimestamp: lease.spec.renewTime } });
+      const wanted = indexLabels({ ...rest, metadata: { ...metadata, creationTimestamp: renewed } });
       const plain = Object.fromEntries(Object.entries(wanted).filter(([key]) => !hashed.includes(key)));
       expect(metadata.labels, rest.kind).toEqual(plain);
     }
@@ -146,9 +152,20 @@ describe('a change of an object', () => {
   });
 });
 
+test('the clock goes on after kf was removed and installed again', async () => {
+  const bindings = ['validatingadmissionpolicybinding/kf-controller-leads', 'mutatingadmissionpolicybinding/kf-created-at'];
+  await kubectl(['delete', ...bindings]);
+  // The API server looks every second at what the bindings name.
+  await sleep(3_000);
+  await installPolicies();
+  const later = { ...record.metadata.annotations, [annotations.leaderRenewed]: '2024-05-06T08:09:10.123456Z' };
+  await kubectl(['apply', '-f', '-'], { input: { ...record, metadata: { ...record.metadata, annotations: later } } });
+  await until('the new time', async () => (await createdBy(object('CFApp', appSpec)))[createdAt] === '2024-05-06T08-09-10');
+});
+
 describe('without a controller that has ever run', () => {
   test('objects are created as before, with the labels that need no clock', async () => {
-    await removeLease();
+    await removeRecord();
     const withoutTime = async (): Promise<boolean> => {
       const input = object('CFApp', appSpec);
       const { code, stdout } = await ask(['create', '-f', '-', '-o', 'json'], { input, as: dev });
@@ -157,6 +174,6 @@ describe('without a controller that has ever run', () => {
       expect(metadata.labels?.[labels.guid]).toBe(metadata.name);
       return metadata.labels?.[createdAt] === undefined;
     };
-    await until('the API server to know that the Lease is gone', withoutTime);
+    await until('the API server to know that the record is gone', withoutTime);
   });
 });

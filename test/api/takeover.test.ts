@@ -111,7 +111,7 @@ beforeAll(async () => {
   await makeSpaceLike(space);
   await makeNamespace(root);
   await ask(['create', 'serviceaccount', controllerAccount.name, '-n', controllerAccount.namespace]);
-  await kubectl(['delete', 'lease', '-n', 'kf-system', 'kf-controller', '--ignore-not-found']);
+  await kubectl(['delete', 'lease,runnerinfo', '-n', 'kf-system', 'kf-controller', '--ignore-not-found']);
   await kubectl(['create', '-f', '-'], {
     input: [
       { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'kf-info', namespace: root }, data: { 'info.json': JSON.stringify(info) } },
@@ -135,7 +135,7 @@ afterAll(async () => {
   for (const { pod } of replicas) await kubectl(['delete', 'pod', '-n', 'kf-system', pod, '--grace-period=0', '--force', '--wait=false']);
   await kubectl(['delete', 'clusterrolebinding', `kf-controller-${run}`]);
   await kubectl(['delete', 'rolebinding', '-n', 'kf-system', `kf-controller-system-${run}`]);
-  await kubectl(['delete', 'lease', '-n', 'kf-system', 'kf-controller', '--ignore-not-found']);
+  await kubectl(['delete', 'lease,runnerinfo', '-n', 'kf-system', 'kf-controller', '--ignore-not-found']);
   await kubectl(['delete', 'namespace', space, root, '--wait=false']);
   rmSync(folder, { recursive: true, force: true });
 });

@@ -16,12 +16,18 @@ const keep = process.env['KF_KEEP_CLUSTER'] === '1';
 
 const otherName = process.env['KF_TEST_CLUSTER'];
 
+/** Starts the cluster. What an interrupted run has left of it goes first: tests count what exists. With `KF_KEEP_CLUSTER=1` it is used again. */
+async function freshCluster(name: string, ...flags: string[]): Promise<ClusterEnv> {
+  if (!keep) await clusterDown(name);
+  return clusterUp(name, ...flags);
+}
+
 /** Runs `use` with only a control plane: etcd, API server, controller manager. `KF_TEST_CLUSTER` names it as in {@link withCluster}, plus `-api`. */
 export async function withControlPlane<T>(
   use: (env: ClusterEnv) => Promise<T>,
   name = otherName === undefined ? 'api-ring' : `${otherName}-api`,
 ): Promise<T> {
-  const env = await clusterUp(name, '--control-plane-only');
+  const env = await freshCluster(name, '--control-plane-only');
   try {
     return await use(env);
   } finally {
@@ -69,7 +75,7 @@ async function openCluster(name: string, binary: Promise<string>, folder: string
   const close = async (): Promise<void> => {
     if (!keep) await clusterDown(name);
   };
-  const [env, program] = await Promise.all([clusterUp(name), binary]);
+  const [env, program] = await Promise.all([freshCluster(name), binary]);
   try {
     return { env: { ...env, KF_TEST_BIN: program, ...(await setUp(program, env, folder)) }, close };
   } catch (error) {

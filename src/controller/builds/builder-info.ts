@@ -29,7 +29,7 @@ export const builderInfoReconciler: Reconciler = {
   watches: [
     watch<ConfigMap>(configMapType, (map) => (map.metadata.name === places.info ? ['/info'] : [])),
     watch<BuilderInfo>(kinds.builderInfo, () => ['/info']),
-    watch<RunnerInfo>(kinds.runnerInfo, () => ['/info']),
+    watch<RunnerInfo>(kinds.runnerInfo, ({ metadata }) => (metadata.name === places.runner ? ['/info'] : [])),
   ],
   reconcile: async (_key, context) => {
     const info = context.info();

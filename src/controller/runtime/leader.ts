@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { leaseType, type Lease } from '../../lib/api/core.ts';
 import type { Cluster } from '../../lib/kube/cluster.ts';
 import { isAlreadyExists, isConflict } from '../../lib/kube/errors.ts';
+import { LeaderRecord } from './leader-record.ts';
 import type { Logger } from './log.ts';
 import { NotLeaderError } from './result.ts';
 
@@ -42,12 +43,15 @@ export class Leader {
   /** The Lease as last seen, and when it was seen to change: only our own clock decides when it has expired. */
   #seen: { version: string; at: number } | undefined;
   #held: Stored<Lease> | undefined;
+  readonly #record: LeaderRecord;
 
   constructor(cluster: Cluster, options: LeaderOptions, log: Logger, onChange: (isLeader: boolean) => void) {
     this.#cluster = cluster;
     this.#options = { ...defaults, ...options };
     this.#log = log;
     this.#onChange = onChange;
+    const { ns, name, identity } = options;
+    this.#record = new LeaderRecord(cluster, { ns, name, identity, isLeader: () => this.isLeader });
   }
 
   get isLeader(): boolean {
@@ -97,12 +101,24 @@ export class Leader {
     try {
       const held = this.isLeader && this.#held !== undefined ? await this.#renew(this.#held, limit) : await this.#contend(limit);
       this.#held = held;
-      if (held !== undefined) this.#deadline = started + this.#options.leaseMs - this.#options.marginMs;
+      if (held !== undefined) {
+        this.#deadline = started + this.#options.leaseMs - this.#options.marginMs;
+        await this.#say(held, limit);
+      }
     } catch (error) {
       // A conflict means that another process wrote the Lease, so the Lease is read again first.
       this.#held = undefined;
       if (isConflict(error) || isAlreadyExists(error)) this.#deadline = 0;
       if (!signal.aborted) this.#log.warn('lease not renewed', { error: (error as Error).message });
+    }
+  }
+
+  /** Without the record the Lease is held all the same: policies then refuse writes, or set no time, until the next renewal. */
+  async #say(held: Stored<Lease>, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#record.write(held.spec?.renewTime ?? micro(), signal);
+    } catch (error) {
+      if (!signal.aborted) this.#log.warn('leader not recorded', { error: (error as Error).message });
     }
   }
 

@@ -180,6 +180,9 @@ export const annotations = {
   instanceMemoryQuota: kf('instance-memory-quota'),
   /** Of a ResourceQuota without limits: it only makes the cluster count the objects of its namespace. */
   countsUse: kf('counts-use'),
+  /** Of the RunnerInfo of the controller: the pod that leads, and when it last renewed its Lease (RFC 3339 with microseconds). Policies read both. */
+  leader: kf('leader'),
+  leaderRenewed: kf('leader-renewed'),
   /** How many instances a rollout replaces at a time; default 1. */
   maxInFlight: kf('max-in-flight'),
   /** Of a build's pod: how the build container ended; the controller writes it after the kubelet has reported the end. */

@@ -1,0 +1,65 @@
+// Says who leads, and when the Lease was last renewed, in an object that admission policies can take as their parameter. The Lease itself cannot be one:
+// when the last binding that names a kind of Kubernetes' own is gone, the API server reads that kind no more until it is restarted, and goes on to
+// compare with what it read before (docs/decisions/0080).
+
+import { annotations, kinds } from '../../lib/api/group.ts';
+import type { Stored } from '../../lib/api/object.ts';
+import type { RunnerInfo } from '../../lib/api/types.generated.ts';
+import type { Cluster } from '../../lib/kube/cluster.ts';
+import { isConflict } from '../../lib/kube/errors.ts';
+
+export interface LeaderRecordOptions {
+  ns: string;
+  name: string;
+  identity: string;
+  /** Whether this process certainly holds the Lease now. */
+  isLeader: () => boolean;
+}
+
+const tries = 3;
+
+/** One RunnerInfo; only a leader writes it, and only over what it has read. */
+export class LeaderRecord {
+  readonly #cluster: Cluster;
+  readonly #options: LeaderRecordOptions;
+  #held: Stored<RunnerInfo> | undefined;
+
+  constructor(cluster: Cluster, options: LeaderRecordOptions) {
+    this.#cluster = cluster;
+    this.#options = options;
+  }
+
+  /**
+   * Writes that this process leads. It writes nothing when it does not lead any more after the record was read: a record of the next leader that came
+   * since then makes the write a conflict.
+   * @param renewed RFC 3339 with microseconds
+   * @throws that of the API server, and the conflict after three tries
+   */
+  async write(renewed: string, signal: AbortSignal): Promise<void> {
+    for (let left = tries; ; left -= 1) {
+      try {
+        return await this.#writeOnce(renewed, signal);
+      } catch (error) {
+        this.#held = undefined;
+        if (!isConflict(error) || left <= 1) throw error;
+      }
+    }
+  }
+
+  async #writeOnce(renewed: string, signal: AbortSignal): Promise<void> {
+    const { ns, name, identity, isLeader } = this.#options;
+    const live = this.#held ?? (await this.#cluster.get(kinds.runnerInfo, ns, name, signal));
+    if (!isLeader()) return;
+    const said = { [annotations.leader]: identity, [annotations.leaderRenewed]: renewed };
+    const typed = { apiVersion: 'korifi.cloudfoundry.org/v1alpha1', kind: 'RunnerInfo' } as const;
+    const spec = { runnerName: name };
+    this.#held =
+      live === undefined
+        ? await this.#cluster.create(kinds.runnerInfo, { ...typed, metadata: { name, namespace: ns, annotations: said }, spec }, { signal })
+        : await this.#cluster.replace(
+            kinds.runnerInfo,
+            { ...live, ...typed, metadata: { ...live.metadata, annotations: { ...live.metadata.annotations, ...said } }, spec },
+            { signal },
+          );
+  }
+}

@@ -1,0 +1,75 @@
+// The record of who leads, which admission policies compare with.
+
+import { afterEach, expect, test, vi } from 'vitest';
+import { Leader } from '../../../src/controller/runtime/leader.ts';
+import { LeaderRecord } from '../../../src/controller/runtime/leader-record.ts';
+import { createLogger } from '../../../src/controller/runtime/log.ts';
+import { annotations, kinds } from '../../../src/lib/api/group.ts';
+import { MemoryCluster } from '../../support/memory-cluster.ts';
+import { patienceMs } from '../../support/until.ts';
+
+const stop = new Set<AbortController>();
+const place = { ns: 'kf-system', name: 'kf-controller' };
+const until = (check: () => void): Promise<void> => vi.waitFor(check, { timeout: patienceMs, interval: 5 });
+const recordIn = (cluster: MemoryCluster): Record<string, string> =>
+  cluster.peek(kinds.runnerInfo, place.ns, place.name)?.metadata.annotations ?? {};
+
+afterEach(() => {
+  for (const controller of stop) controller.abort();
+  stop.clear();
+});
+
+function lead(cluster: MemoryCluster, identity: string): { changes: boolean[]; end: () => Promise<void> } {
+  const [changes, controller] = [[] as boolean[], new AbortController()];
+  stop.add(controller);
+  const times = { leaseMs: 10_000, renewMs: 60, followMs: 20, marginMs: 100 };
+  const log = createLogger('error', () => undefined);
+  const ended = new Leader(cluster, { ...place, identity, ...times }, log, (is) => changes.push(is)).run(controller.signal);
+  return {
+    changes,
+    end: () => {
+      controller.abort();
+      return ended;
+    },
+  };
+}
+
+test('names each leader before that leader works, and has the time of each renewal', async () => {
+  const cluster = new MemoryCluster();
+  const first = lead(cluster, 'one');
+  await until(() => expect(first.changes).toEqual([true]));
+  const { [annotations.leader]: leader, [annotations.leaderRenewed]: renewed = '' } = recordIn(cluster);
+  expect([leader, renewed]).toEqual(['one', expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/)]);
+  await until(() => expect((recordIn(cluster)[annotations.leaderRenewed] ?? '') > renewed).toBe(true));
+  await first.end();
+  const second = lead(cluster, 'two');
+  await until(() => expect(second.changes).toEqual([true]));
+  expect(recordIn(cluster)[annotations.leader]).toBe('two');
+});
+
+test('is not overwritten by a former leader that reads it again after a conflict', async () => {
+  const cluster = new MemoryCluster();
+  let oldLeads = true;
+  const old = new LeaderRecord(cluster, { ...place, identity: 'old', isLeader: () => oldLeads });
+  const next = new LeaderRecord(cluster, { ...place, identity: 'next', isLeader: () => true });
+  const { signal } = new AbortController();
+  await old.write('1', signal);
+  await next.write('2', signal);
+  // Its check comes before the request: the time of its Lease ends while the request is on its way.
+  cluster.intercept = (verb) => void (verb === 'replace' && (oldLeads = false));
+  await old.write('3', signal);
+  expect(recordIn(cluster)).toMatchObject({ [annotations.leader]: 'next', [annotations.leaderRenewed]: '2' });
+});
+
+test('does not end the leadership when it cannot be written', async () => {
+  const cluster = new MemoryCluster();
+  let tries = 0;
+  cluster.intercept = (_, type) => {
+    if (type.kind !== 'RunnerInfo') return;
+    tries += 1;
+    throw new Error('no kind RunnerInfo');
+  };
+  const { changes } = lead(cluster, 'one');
+  await until(() => expect(tries).toBeGreaterThan(1));
+  expect(changes).toEqual([true]);
+});
