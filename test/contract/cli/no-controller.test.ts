@@ -120,6 +120,27 @@ describe('with the controller down', () => {
     expect(cluster.memory.peek(podType, ns, 'set-new-0')).toBeUndefined();
   });
 
+  it('restart does not count the pods that it deleted, which the status still has for a moment', async () => {
+    await addApp('STARTED');
+    const report = (readyReplicas: number): Promise<unknown> =>
+      cluster.memory.mergePatch(statefulSetType, ns, 'set-new', { status: { replicas: 2, readyReplicas } }, { subresource: 'status' });
+    await report(2);
+    await cluster.add(podType, {
+      metadata: { name: 'set-new-0', namespace: ns, labels: { [labels.appGuid]: 'app', [labels.guid]: 'web' } },
+    });
+    let isReady = false;
+    cluster.memory.intercept = (verb, type) => {
+      if (verb !== 'delete' || type.plural !== 'pods') return;
+      setTimeout(() => void report(1), 300);
+      setTimeout(() => {
+        isReady = true;
+        void report(2);
+      }, 900);
+    };
+    expect((await cli.run(['restart', 'my-app'])).code).toBe(0);
+    expect(isReady).toBe(true);
+  });
+
   it('app shows the existing pods, whatever the status says about instances', async () => {
     await addApp('STARTED');
     const instancesStatus = {

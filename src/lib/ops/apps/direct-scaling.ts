@@ -39,12 +39,13 @@ interface RunningProcess {
   set: Stored<StatefulSet>;
 }
 
-/** Waits until the wanted number of the set's pods is ready. */
-async function waitForSet(session: SpaceSession, { process, set }: RunningProcess, replicas: number): Promise<void> {
+/** Waits until the wanted number of the set's pods is ready. @param since a version of the set whose status does not count any more */
+async function waitForSet(session: SpaceSession, { process, set }: RunningProcess, replicas: number, since?: string): Promise<void> {
   const { cluster, space, signal, report, env } = session;
   const check = (seen: Stored<StatefulSet> | undefined): true | undefined => {
     const ready = seen?.status?.readyReplicas ?? 0;
-    if (seen !== undefined && ready === replicas && (seen.status?.replicas ?? 0) === replicas) return true;
+    const isOld = seen?.metadata.resourceVersion === since;
+    if (seen !== undefined && !isOld && ready === replicas && (seen.status?.replicas ?? 0) === replicas) return true;
     report({ type: 'instances-starting', ready, wanted: replicas });
     return undefined;
   };
@@ -91,7 +92,8 @@ export async function restartDirectly(session: SpaceSession, app: Stored<CFApp>)
   if (found.length === 0) return startDirectly(session, app);
   const names = new Set(found.map(({ process }) => process.metadata.name));
   await deleteInstances(session, app, names);
-  await Promise.all(found.map((one) => waitForSet(session, one, one.set.spec?.replicas ?? 0)));
+  // Until the cluster has noticed the deletions, each status still counts the pods of before.
+  await Promise.all(found.map((one) => waitForSet(session, one, one.set.spec?.replicas ?? 0, one.set.metadata.resourceVersion)));
   session.report({ type: 'acted-directly', what: 'restarted' });
   return true;
 }
