@@ -8,7 +8,7 @@ import { processGuid } from '../../../src/lib/api/names.ts';
 import { KubeError } from '../../../src/lib/kube/errors.ts';
 import type { KubeObject, ResourceType } from '../../../src/lib/api/object.ts';
 import { appGuid, ns, readyPods, startRunScene, type RunScene } from './run-scene.ts';
-import { settled } from './settled.ts';
+import { isElection, settled } from './settled.ts';
 
 let scene: RunScene;
 afterEach(async () => {
@@ -181,7 +181,7 @@ describe('an app behind a route', () => {
     await settled(scene.cluster);
     expect(scene.cluster.all(podType).map(({ metadata }) => metadata.uid)).toEqual(pods);
     expect(deployment()).toMatchObject({ id, phase: 'Failed', logTail: ['no database'] });
-    expect(scene.cluster.writes.slice(before).filter(({ kind }) => !['Lease', 'Pod'].includes(kind))).toEqual([]);
+    expect(scene.cluster.writes.slice(before).filter((write) => !isElection(write) && write.kind !== 'Pod')).toEqual([]);
   });
 
   test('serves with the last version that served after a failed update, a stop and a start, with a message', async () => {
@@ -356,7 +356,7 @@ describe('stop, start, scale, delete', () => {
     await settled(scene.cluster);
     const before = scene.cluster.writes.length;
     await settled(scene.cluster);
-    expect(scene.cluster.writes.slice(before).filter(({ kind }) => kind !== 'Lease')).toEqual([]);
+    expect(scene.cluster.writes.slice(before).filter((write) => !isElection(write))).toEqual([]);
   });
 });
 

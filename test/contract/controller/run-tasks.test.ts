@@ -14,7 +14,7 @@ import type { CFApp, CFTask } from '../../../src/lib/api/types.generated.ts';
 import { MemoryCluster } from '../../support/memory-cluster.ts';
 import { patienceMs } from '../../support/until.ts';
 import { info } from './build-scene.ts';
-import { settled } from './settled.ts';
+import { isElection, settled } from './settled.ts';
 
 const ns = 'space-1';
 let cluster: MemoryCluster;
@@ -268,7 +268,7 @@ describe('a task that ends', () => {
     await settled(cluster);
     const before = cluster.writes.length;
     await settled(cluster);
-    expect(cluster.writes.slice(before).filter(({ kind }) => kind !== 'Lease')).toEqual([]);
+    expect(cluster.writes.slice(before).filter((write) => !isElection(write))).toEqual([]);
   });
 
   test('has its status written before its Job, with the pod and its log, gets six hours to its deletion', async () => {

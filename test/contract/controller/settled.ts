@@ -1,16 +1,20 @@
 // Recognises that the controller has finished its work.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { MemoryCluster } from '../../support/memory-cluster.ts';
+import type { MemoryCluster, RecordedWrite } from '../../support/memory-cluster.ts';
 
 const looks = 25;
 
+/** The writes of a leader election go on all the time: the Lease, and the record of who leads. */
+export const isElection = ({ kind, name }: RecordedWrite): boolean =>
+  kind === 'Lease' || (kind === 'RunnerInfo' && name === 'kf-controller');
+
 /**
- * Returns after 25 looks in a row in which only a Lease was written. The controller runs in the same process, and each look gives it a turn. So
+ * Returns after 25 looks in a row in which only a leader election has written. The controller runs in the same process, and each look gives it a turn. So
  * its immediate work is done then, however slow the machine is.
  */
 export async function settled(cluster: MemoryCluster): Promise<void> {
-  const written = (): number => cluster.writes.filter(({ kind }) => kind !== 'Lease').length;
+  const written = (): number => cluster.writes.filter((write) => !isElection(write)).length;
   for (let [before, quiet] = [written(), 0]; quiet < looks; quiet += 1) {
     await sleep(20);
     if (written() !== before) [before, quiet] = [written(), 0];
