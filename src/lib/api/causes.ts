@@ -71,11 +71,11 @@ const withoutNames = (text: string, names: readonly string[]): string =>
     .reduce((left, name) => left.replaceAll(name, ''), text)
     .replaceAll(/"[^"]*"/g, '""');
 
-/** In the words of containerd (docker's resolver), CRI-O and the kubelet (kubernetes/pkg/kubelet/images). */
+/** In the words of kf's own client, containerd (docker's resolver), CRI-O and the kubelet (kubernetes/pkg/kubelet/images). */
 const imageRules: readonly Rule[] = [
   [/InvalidImageName|invalid reference|ErrImageNeverPull/i, 'image-not-found'],
   [/x509|certificate|tls: |HTTP response to HTTPS client/i, 'registry-certificate'],
-  [/no match for platform|no matching manifest|image operating system/i, 'wrong-architecture'],
+  [/does not exist for linux\/|no match for platform|no matching manifest|image operating system/i, 'wrong-architecture'],
   [/no space left on device/i, 'disk'],
   [/unauthorized|denied|forbidden|authorization failed|insufficient_scope|authentication required|\b40[13]\b/i, 'image-unauthorized'],
   [

@@ -20,6 +20,7 @@ describe('an image that cannot be pulled', () => {
     ['registry-certificate', failed('registry.example/app:1', 'failed to do request: Head "https://registry.example/v2/": tls: failed to verify certificate: x509: certificate signed by unknown authority')],
     ['registry-certificate', failed('127.0.0.1:5000/app:1', 'failed to do request: Head "https://127.0.0.1:5000/v2/": http: server gave HTTP response to HTTPS client')],
     ['wrong-architecture', failed('registry.example/app:1', 'no match for platform in manifest sha256:0: not found')],
+    ['wrong-architecture', "The image 'app' 1 does not exist for linux/amd64; it exists for linux/s390x."],
     ['disk', failed('registry.example/app:1', 'failed to extract layer: write /var/lib/x: no space left on device')],
     ['unknown', failed('registry.example/app:1', 'the moon is in the wrong house')],
   ])('%s', (code, message) => {

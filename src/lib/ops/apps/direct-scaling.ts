@@ -5,10 +5,11 @@ import { desiredInstances } from '../../api/app.ts';
 import { statefulSetType, type StatefulSet } from '../../api/core.ts';
 import { kinds, labels } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
+import { podType, type Pod } from '../../api/pod-kind.ts';
 import type { CFApp, CFProcess } from '../../api/types.generated.ts';
-import { watchObject } from '../../kube/watch-list.ts';
+import { watchObject, watchUntil } from '../../kube/watch-list.ts';
 import type { SpaceSession } from '../../session/session.ts';
-import { deleteInstances } from '../instances/pods.ts';
+import { deleteInstances, isReady } from '../instances/pods.ts';
 import { startTimeoutMs } from './rollout-wait.ts';
 
 const options = (session: SpaceSession, app: Stored<CFApp>) => ({
@@ -39,13 +40,12 @@ interface RunningProcess {
   set: Stored<StatefulSet>;
 }
 
-/** Waits until the wanted number of the set's pods is ready. @param since a version of the set whose status does not count any more */
-async function waitForSet(session: SpaceSession, { process, set }: RunningProcess, replicas: number, since?: string): Promise<void> {
+/** Waits until the wanted number of the set's pods is ready. */
+async function waitForSet(session: SpaceSession, { process, set }: RunningProcess, replicas: number): Promise<void> {
   const { cluster, space, signal, report, env } = session;
   const check = (seen: Stored<StatefulSet> | undefined): true | undefined => {
     const ready = seen?.status?.readyReplicas ?? 0;
-    const isOld = seen?.metadata.resourceVersion === since;
-    if (seen !== undefined && !isOld && ready === replicas && (seen.status?.replicas ?? 0) === replicas) return true;
+    if (seen !== undefined && ready === replicas && (seen.status?.replicas ?? 0) === replicas) return true;
     report({ type: 'instances-starting', ready, wanted: replicas });
     return undefined;
   };
@@ -53,6 +53,26 @@ async function waitForSet(session: SpaceSession, { process, set }: RunningProces
     timeoutMs: startTimeoutMs(env, process.spec.healthCheck.data.timeoutSeconds),
     signal,
     describe: `${replicas} ready instances`,
+  });
+  report({ type: 'done' });
+}
+
+/** Waits until the set has made and started as many new pods as it should have. Its status still counts the pods that were deleted, for a moment. */
+async function waitForNewPods(session: SpaceSession, { process, set }: RunningProcess, deleted: ReadonlySet<string>): Promise<void> {
+  const { cluster, space, signal, report, env } = session;
+  const wanted = set.spec?.replicas ?? 0;
+  const isNew = (pod: Stored<Pod>): boolean =>
+    isReady(pod) && !deleted.has(pod.metadata.uid) && pod.metadata.deletionTimestamp === undefined;
+  const check = (pods: readonly Stored<Pod>[]): true | undefined => {
+    const ready = pods.filter(isNew).length;
+    if (ready >= wanted) return true;
+    report({ type: 'instances-starting', ready, wanted });
+    return undefined;
+  };
+  await watchUntil(cluster, podType, { ns: space.guid, selector: `${labels.guid}=${process.metadata.name}` }, check, {
+    timeoutMs: startTimeoutMs(env, process.spec.healthCheck.data.timeoutSeconds),
+    signal,
+    describe: `${wanted} ready instances`,
   });
   report({ type: 'done' });
 }
@@ -91,9 +111,8 @@ export async function restartDirectly(session: SpaceSession, app: Stored<CFApp>)
   const found = (await setsByProcess(session, app)).filter(({ set }) => (set.spec?.replicas ?? 0) > 0);
   if (found.length === 0) return startDirectly(session, app);
   const names = new Set(found.map(({ process }) => process.metadata.name));
-  await deleteInstances(session, app, names);
-  // Until the cluster has noticed the deletions, each status still counts the pods of before.
-  await Promise.all(found.map((one) => waitForSet(session, one, one.set.spec?.replicas ?? 0, one.set.metadata.resourceVersion)));
+  const deleted = await deleteInstances(session, app, names);
+  await Promise.all(found.map((one) => waitForNewPods(session, one, deleted)));
   session.report({ type: 'acted-directly', what: 'restarted' });
   return true;
 }

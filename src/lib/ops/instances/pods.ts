@@ -31,12 +31,17 @@ export async function areEnding({ cluster, space, signal }: SpaceSession): Promi
   return items.some(({ metadata }) => metadata.deletionTimestamp !== undefined);
 }
 
-/** Deletes all instances of these processes; their StatefulSets create them again. */
-export async function deleteInstances(session: SpaceSession, app: Stored<CFApp>, processGuids: ReadonlySet<string>): Promise<void> {
+/** Deletes all instances of these processes; their StatefulSets create them again. Returns the UIDs of the deleted pods. */
+export async function deleteInstances(
+  session: SpaceSession,
+  app: Stored<CFApp>,
+  processGuids: ReadonlySet<string>,
+): Promise<ReadonlySet<string>> {
   const { cluster, space, signal } = session;
   const { items } = await cluster.list(podType, options(session, app));
   const own = items.filter(({ metadata }) => processGuids.has(metadata.labels?.[labels.guid] ?? ''));
   await Promise.all(own.map(({ metadata }) => cluster.delete(podType, space.guid, metadata.name, { signal })));
+  return new Set(own.map(({ metadata }) => metadata.uid));
 }
 
 /**
@@ -63,7 +68,8 @@ export async function deleteInstance(
   return cluster.delete(podType, space.guid, name, { uid, signal });
 }
 
-const isReady = (pod: Stored<Pod>): boolean =>
+/** The kubelet says that the pod is ready. */
+export const isReady = (pod: Stored<Pod>): boolean =>
   pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
 
 function instanceOf(pod: Stored<Pod>): IndexedInstance {

@@ -42,8 +42,9 @@ interface Parts {
 async function untilSeen({ cluster, space, signal, report }: SpaceSession, app: Stored<CFApp>): Promise<Stored<CFApp> | undefined> {
   const seen = (live: Stored<CFApp> | undefined): Stored<CFApp> | undefined => {
     const wanted = live?.metadata.annotations?.[annotations.deployId];
-    if (live !== undefined && (wanted === undefined || live.status?.deployment?.id === wanted)) return live;
-    if (live !== undefined && findCondition(live, conditionTypes.claimed)?.status === 'False') return live;
+    const claimed = live === undefined ? undefined : findCondition(live, conditionTypes.claimed);
+    const hasDeployed = wanted === undefined || live?.status?.deployment?.id === wanted;
+    if (claimed?.status === 'False' || (claimed !== undefined && hasDeployed)) return live;
     report({ type: 'awaiting-controller' });
     return undefined;
   };
