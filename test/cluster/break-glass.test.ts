@@ -1,0 +1,121 @@
+// The controller is down. What a space developer can do then (docs/troubleshooting.md): reads work, changes of running instances take effect at once,
+// and everything else is written, says what waits, and happens when the controller is back.
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { controllerReady } from '../chaos/faults.ts';
+import { get } from '../support/http.ts';
+import { Kf, kubectl, kubectlJson, ringEnv, type Ran } from '../support/kf.ts';
+import { podsOf } from '../support/pods.ts';
+import { until } from '../support/until.ts';
+
+const app = 'break-glass';
+const host = `${app}.apps.localhost`;
+const service = `${app}-db`;
+/** Class of a change that was written, and that no controller has processed (docs/exit-codes.md). */
+const accepted = 12;
+let kf: Kf;
+let guid = '';
+
+const sample = (version: number): string => `${ringEnv('KF_CLUSTER_NODE_REGISTRY')}/kf/sample:${version}`;
+const run = (...args: string[]): Promise<Ran> => kf.run(args, { env: { KF_EXIT_CODES: 'class' } });
+const livePods = async (): Promise<string[]> =>
+  (await podsOf(guid)).filter(({ metadata }) => metadata.deletionTimestamp === undefined).map(({ metadata }) => metadata.uid);
+
+async function stopController(): Promise<void> {
+  await kubectl('-n', 'kf-system', 'scale', 'deployment/kf-controller', '--replicas=0');
+  await kubectl('-n', 'kf-system', 'wait', '--for=delete', 'pod', '-l', 'app=kf-controller', '--timeout=60s');
+}
+
+async function startController(): Promise<void> {
+  await kubectl('-n', 'kf-system', 'scale', 'deployment/kf-controller', '--replicas=1');
+  await controllerReady();
+}
+
+/** A change that must take effect although nobody reconciles. */
+async function works(...args: string[]): Promise<void> {
+  const { code, stderr } = await run(...args);
+  expect([code, code === 0 ? '' : stderr], args.join(' ')).toEqual([0, '']);
+}
+
+beforeAll(async () => {
+  kf = await Kf.create();
+  await kf.ok('push', app, '-o', sample(1), '-m', '64M');
+  await kf.ok('create-user-provided-service', service, '-p', '{"url":"x"}');
+  guid = (await kf.ok('app', app, '--guid')).stdout.trim();
+  await stopController();
+});
+afterAll(async () => {
+  await startController();
+  await kf.run(['delete', app, '-f', '-r']);
+  await kf.run(['delete-service', service, '-f']);
+  await kf.remove();
+});
+
+describe('with the controller down', () => {
+  test.each([
+    [['app', app], 'running'],
+    [['apps'], app],
+    [['routes'], app],
+    [['services'], service],
+    [['env', app], 'VCAP_APPLICATION'],
+    [['revisions', app], 'Initial revision'],
+    [['events', app], 'audit.app.create'],
+    [['logs', app, '--recent'], 'listening on port'],
+    [['ssh', app, '-c', 'echo from-$CF_INSTANCE_INDEX'], 'from-0'],
+    [['why', app], ''],
+  ])('%j works as always', async (args, text) => {
+    const { code, stdout, stderr } = await run(...args);
+    expect([code, stderr]).toEqual([0, expect.any(String)]);
+    expect(stdout).toContain(text);
+  });
+
+  test('restart-app-instance, scale -i, stop, start and restart take effect at once', async () => {
+    const [first] = await livePods();
+    await works('restart-app-instance', app, '0');
+    await until('another instance', async () => {
+      const pods = await livePods();
+      return pods.length === 1 && pods[0] !== first && (await get(host)).status === 200;
+    });
+    await works('scale', app, '-i', '2');
+    expect(await livePods()).toHaveLength(2);
+    await works('stop', app);
+    await until('the instances to end', async () => (await livePods()).length === 0);
+    await works('start', app);
+    const started = await livePods();
+    expect(started).toHaveLength(2);
+    await until('the app to answer', async () => (await get(host)).status === 200);
+    await works('restart', app);
+    const restarted = await livePods();
+    expect(restarted).toHaveLength(2);
+    expect(restarted.filter((uid) => started.includes(uid))).toEqual([]);
+  });
+
+  test('the controller that comes back takes up what it finds, and the app answers with as many instances', async () => {
+    await startController();
+    interface Served {
+      metadata: { annotations: Record<string, string> };
+      status: { deployment?: { id: string; phase: string } };
+    }
+    await until('the controller to serve the last change', async () => {
+      const { metadata, status } = await kubectlJson<Served>('get', 'cfapp', guid, '-n', ringEnv('KF_TEST_SPACE_GUID'));
+      const { id, phase } = status.deployment ?? {};
+      return id === metadata.annotations['kf.cloudfoundry.org/deploy-id'] && phase === 'Serving';
+    });
+    expect((await get(host)).status).toBe(200);
+    await until('two instances', async () => (await kf.ok('app', app)).stdout.includes('2/2'));
+    await stopController();
+  });
+
+  test('bind-service, map-route and push are written and say what waits; the first two happen when it is back, and the push can be made again', async () => {
+    const ran = await Promise.all([run('bind-service', app, service), run('map-route', app, 'apps.localhost', '-n', `${app}-extra`)]);
+    const pushed = await run('push', app, '-o', sample(2), '-m', '64M');
+    for (const { code, stderr } of [...ran, pushed]) expect([code, stderr]).toEqual([accepted, expect.stringMatching(/controller|waits/)]);
+    expect((await get(host)).body).toContain('kf sample 1');
+    await startController();
+    // A push that ended before its build has changed nothing: it is made again.
+    await kf.ok('push', app, '-o', sample(2), '-m', '64M');
+    await until('the new version to answer', async () => (await get(host)).body.includes('kf sample 2'));
+    await until('the new route to answer', async () => (await get(`${app}-extra.apps.localhost`)).status === 200);
+    expect((await kf.ok('services')).stdout).toMatch(new RegExp(`${service}.*${app}.*create succeeded`));
+  });
+});
