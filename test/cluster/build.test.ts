@@ -8,6 +8,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Kf, kubectl, kubectlJson, ringEnv } from '../support/kf.ts';
 import { until } from '../support/until.ts';
+import { why } from '../support/why.ts';
 
 const fixtures = path.resolve('test/fixtures/apps');
 let kf: Kf;
@@ -56,12 +57,14 @@ describe('a build', () => {
     expect(ran.code).toBe(1);
     // The planted file shows that the search works.
     expect([...new Set(lines)]).toEqual(['ENVIRONMENT 0', 'FILE /tmp/planted', 'KF hand', 'SEARCHED']);
+    expect((await why(kf, 'nosy', '--build')).cause).toBe('build-failed');
   });
 
   test('that runs out of memory reports it', async () => {
     const ran = await kf.run(['push', 'greedy', '-p', await appWith('greedy', 'node -e "const a=[];for(;;)a.push(Buffer.alloc(5e7,1))"')]);
     expect(ran.code).toBe(1);
     expect(ran.stderr).toMatch(/ran out of memory in its build container \(limit 1024 MB\)/);
+    expect((await why(kf, 'greedy', '--build')).cause).toBe('build-oom');
   });
 
   test('with a buildpack that the builder lacks fails and names the buildpacks that the builder has', async () => {

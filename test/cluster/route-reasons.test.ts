@@ -3,6 +3,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { Kf, kubectl, kubectlJson, ringEnv } from '../support/kf.ts';
 import { until } from '../support/until.ts';
+import { why } from '../support/why.ts';
 
 const image = `${ringEnv('KF_CLUSTER_NODE_REGISTRY')}/kf/sample:1`;
 const names = { deaf: 'takes-and-drops', unrouted: 'route-not-taken', unverified: 'route-not-asked' };
@@ -52,6 +53,7 @@ test('NotServing: an app accepts requests and answers none', async () => {
   const message = `Requests to ${names.deaf}.apps.localhost/ are answered with 502.`;
   expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(`Start unsuccessful: ${message}`) as string });
   expect(await deploymentOf(names.deaf)).toMatchObject({ phase: 'Failed', reason: 'NotServing', message });
+  expect((await why(kf, names.deaf)).cause).toBe('not-serving');
 });
 
 test('RouteNotAccepted: the gateway does not accept the route', async () => {
@@ -60,6 +62,7 @@ test('RouteNotAccepted: the gateway does not accept the route', async () => {
   const message = `The gateway did not take the route ${names.unrouted}.apps.localhost: no gateway controller looked at it`;
   expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(message) as string });
   expect(await deploymentOf(names.unrouted)).toMatchObject({ phase: 'Failed', reason: 'RouteNotAccepted', message });
+  expect((await why(kf, names.unrouted)).cause).toBe('gateway-down');
   await writeInfo(before);
   await until('the app to serve once the gateway has its route', async () => (await deploymentOf(names.unrouted))?.phase === 'Serving');
 });

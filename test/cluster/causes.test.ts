@@ -1,0 +1,163 @@
+// Each cause code that no other file of the ring provokes: what `kf why` says of it on a real cluster.
+
+import { execFileSync } from 'node:child_process';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { CauseCode } from '../../src/lib/api/causes.ts';
+import { get } from '../support/http.ts';
+import { Kf, kubectl, ringEnv } from '../support/kf.ts';
+import { applyAsAdmin, TestWorld, type Member } from '../support/members.ts';
+import { until } from '../support/until.ts';
+import { why } from '../support/why.ts';
+
+const registry = ringEnv('KF_CLUSTER_NODE_REGISTRY');
+const sample = `${registry}/kf/sample:1`;
+const world = new TestWorld();
+let place: { org: string; space: string };
+let developer: Member;
+let auditor: Member;
+let admin: Kf;
+
+const admission = 'admissionregistration.k8s.io/v1';
+/** Pods with this size are refused by a policy of the cluster, and pods with that size are never given to a scheduler. */
+const [refusedMemory, gatedMemory] = ['66M', '67M'];
+const policyName = 'causes-test';
+
+const podsOf = (memory: string) => ({
+  matchConstraints: {
+    namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': place.space } },
+    resourceRules: [{ apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE'] }],
+  },
+  matchConditions: [
+    { name: 'size', expression: `object.spec.containers.exists(c, string(c.resources.?limits[?'memory'].orValue('')) == '${memory}i')` },
+  ],
+});
+
+const policies = (): object[] => [
+  {
+    apiVersion: admission,
+    kind: 'ValidatingAdmissionPolicy',
+    metadata: { name: policyName },
+    spec: { ...podsOf(refusedMemory), validations: [{ expression: 'false', message: 'pods of that size are not wanted here' }] },
+  },
+  {
+    apiVersion: admission,
+    kind: 'ValidatingAdmissionPolicyBinding',
+    metadata: { name: policyName },
+    spec: { policyName, validationActions: ['Deny'] },
+  },
+  {
+    apiVersion: admission,
+    kind: 'MutatingAdmissionPolicy',
+    metadata: { name: policyName },
+    spec: {
+      ...podsOf(gatedMemory),
+      reinvocationPolicy: 'Never',
+      mutations: [
+        {
+          patchType: 'JSONPatch',
+          jsonPatch: {
+            expression:
+              '[JSONPatch{op: "add", path: "/spec/schedulingGates", value: [Object.spec.schedulingGates{name: "example.com/never"}]}]',
+          },
+        },
+      ],
+    },
+  },
+  { apiVersion: admission, kind: 'MutatingAdmissionPolicyBinding', metadata: { name: policyName }, spec: { policyName } },
+];
+
+beforeAll(async () => {
+  [admin, place] = [await Kf.create('admin'), await world.space()];
+  [developer, auditor] = [await world.member('spaceDeveloper', place), await world.member('spaceAuditor', place)];
+  await applyAsAdmin(...policies());
+});
+afterAll(async () => {
+  const kinds = ['validatingadmissionpolicy', 'mutatingadmissionpolicy'];
+  await kubectl('delete', ...kinds.flatMap((kind) => [`${kind}/${policyName}`, `${kind}binding/${policyName}`]), '--ignore-not-found');
+  await Promise.all([world.remove(), admin.remove()]);
+});
+
+const worker = ['--no-route', '-u', 'process', '-t', '10'];
+
+/** A server whose queue of connections is full before it takes the first one. */
+const full = [
+  'const s = require("net").createServer();',
+  'const fill = "for (let i = 0; i < 8; i++) require(\\"net\\").connect(+process.env.PORT).on(\\"error\\", () => 0); setInterval(() => 0, 1e6)";',
+  's.listen({ port: +process.env.PORT, host: "0.0.0.0", backlog: 1 }, () => {',
+  'require("child_process").spawn(process.execPath, ["-e", fill]);',
+  'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0); });',
+].join(' ');
+
+/** Makes an image index in the node's registry whose only image is for another kind of processor. */
+function foreignImage(): string {
+  const crane = (...args: string[]): string =>
+    execFileSync(ringEnv('KF_CLUSTER_CRANE'), [...args, '--insecure'], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+  const outside = (tag: string): string => `${ringEnv('KF_CLUSTER_REGISTRY')}/kf/sample:${tag}`;
+  crane('mutate', outside('1'), '--set-platform', 'linux/s390x', '-t', outside('s390x'));
+  crane('index', 'append', '-m', outside('s390x'), '-t', outside('foreign'));
+  return `${registry}/kf/sample:foreign`;
+}
+
+describe('an app that fails because of', () => {
+  test.each<[string, CauseCode, string[], RegExp]>([
+    ['a signal', 'signal', ['-c', "sh -c 'kill -SEGV $$'; exit $?", ...worker], /signal 11, SIGSEGV/],
+    ['a port that takes no connection', 'health-port', ['-c', `exec node -e '${full}'`, '-t', '10'], /connection was not accepted/],
+    ['a policy of the cluster', 'admission', ['-m', refusedMemory, ...worker], /pods of that size are not wanted here/],
+    ['something that nobody foresaw', 'unknown', ['-m', gatedMemory, ...worker], /./],
+    ['an image for another processor', 'wrong-architecture', ['-o', foreignImage(), ...worker], /s390x|platform/],
+    ['an image that asks for a password', 'image-unauthorized', ['-o', `${ringEnv('KF_CLUSTER_PRIVATE_REGISTRY')}/kf/sample:1`], /./],
+    [
+      'a registry with a certificate that nobody trusts',
+      'registry-certificate',
+      ['-o', `${ringEnv('KF_CLUSTER_ADDRESS')}:${ringEnv('KF_CLUSTER_HTTPS_PORT')}/kf/sample:1`],
+      /certificate/,
+    ],
+  ])('%s has the code %s, which an auditor reads later', async (_, cause, flags, said) => {
+    const app = `causes-${cause}`;
+    const image = flags.includes('-o') ? [] : ['-o', sample];
+    const memory = flags.includes('-m') ? [] : ['-m', '64M'];
+    const ran = await developer.kf.run(['push', app, ...image, ...memory, ...flags, '--json']);
+    expect(ran.code, ran.stdout).toBe(1);
+    const { error } = JSON.parse(ran.stdout) as { error: { message: string; details: { cause: string } } };
+    expect([error.details.cause, error.message]).toEqual([cause, expect.stringMatching(said)]);
+    expect(await why(auditor.kf, app)).toMatchObject({ state: 'failed', cause });
+  });
+});
+
+describe('a service', () => {
+  const service = { name: 'causes-db', secret: 'causes-db-credentials' };
+
+  test('whose Secret is gone has the code secret-missing, and an app that needs it waits for binding-not-ready', async () => {
+    const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: service.secret, namespace: place.space } };
+    await applyAsAdmin({ ...secret, stringData: { password: 'p' } });
+    await developer.kf.ok('cups', service.name, '--from-secret', service.secret);
+    await kubectl('delete', 'secret', '-n', place.space, service.secret);
+    await until('the missing Secret', async () => (await why(developer.kf, '--service', service.name)).cause === 'secret-missing');
+    const ran = await developer.kf.run(['push', 'causes-bound', '-o', sample, '-m', '64M', '--no-start']);
+    expect(ran.code).toBe(0);
+    await developer.kf.run(['bind-service', 'causes-bound', service.name]);
+    expect((await developer.kf.run(['start', 'causes-bound'])).code).toBe(1);
+    expect(await why(auditor.kf, 'causes-bound')).toMatchObject({ state: 'failed', cause: 'binding-not-ready' });
+  });
+});
+
+test('a route whose host another space has has the code route-taken, and names the space', async () => {
+  await admin.ok('create-route', 'apps.localhost', '-n', 'causes-taken');
+  const details = await why(developer.kf, '--route', 'causes-taken.apps.localhost');
+  expect(details).toMatchObject({ state: 'failed', cause: 'route-taken' });
+  await admin.ok('delete-route', 'apps.localhost', '-n', 'causes-taken', '-f');
+});
+
+test('a push without a controller has the code controller-absent, and the next one ends well when the controller is back', async () => {
+  const scale = (replicas: string) => kubectl('scale', 'deployment', 'kf-controller', '-n', 'kf-system', `--replicas=${replicas}`);
+  await scale('0');
+  try {
+    expect((await developer.kf.run(['push', 'causes-alone', '-o', sample, '-m', '64M'])).code).not.toBe(0);
+    expect(await why(auditor.kf, 'causes-alone')).toMatchObject({ state: 'failed', cause: 'controller-absent' });
+  } finally {
+    await scale('1');
+    await kubectl('rollout', 'status', 'deployment', 'kf-controller', '-n', 'kf-system', '--timeout=120s');
+  }
+  await developer.kf.ok('push', 'causes-alone', '-o', sample, '-m', '64M');
+  expect((await get('causes-alone.apps.localhost')).status).toBe(200);
+});
