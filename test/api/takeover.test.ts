@@ -1,65 +1,31 @@
 // Two controllers, and the one that leads is frozen or cut off while it works: the other takes over in time, and nothing that the first one still
 // sends takes effect. KF_TAKEOVER_ROUNDS sets the number of rounds (`npm run chaos -- takeover --rounds 50`).
 
-import { spawn, type ChildProcess } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parse, stringify } from 'yaml';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Lease } from '../../src/lib/api/core.ts';
 import { auditEnd, auditFrom, type AuditEntry } from '../support/audit.ts';
 import { reportTime } from '../support/figures.ts';
-import { HeldLine } from '../support/held-line.ts';
 import { until } from '../support/until.ts';
-import { controllerAccount, infoOf, roleBinding } from './controller-scene.ts';
-import { ask, installKinds, installPolicies, installRoles, kubectl, kubectlJson, makeNamespace, makeSpaceLike } from './kubectl.ts';
+import { ask, kubectl, kubectlJson } from './kubectl.ts';
+import { installScene, removeScene, startReplica, type Replica } from './replica.ts';
 
 const rounds = Number(process.env['KF_TAKEOVER_ROUNDS'] ?? '2');
 /** Times depend on the machine: only a run that measures them compares them. */
 const isMeasured = process.env['KF_TAKEOVER_ROUNDS'] !== undefined;
 const run = Date.now().toString(36);
-const [space, root] = [`takeover-${run}`, `takeover-root-${run}`];
+const space = `takeover-${run}`;
 const folder = mkdtempSync(join(tmpdir(), 'kf-takeover-'));
+const scene = { run, space, root: `takeover-root-${run}`, folder };
 const apiVersion = 'korifi.cloudfoundry.org/v1alpha1';
 const lifecycle = { type: 'docker', data: { stack: '' } };
 const podNameKey = 'authentication.kubernetes.io/pod-name';
 const takeoverLimitMs = 15_000;
 
-/** A controller with the token of its pod, on a line of its own. */
-interface Replica {
-  pod: string;
-  line: HeldLine;
-  process: ChildProcess;
-}
 const replicas: Replica[] = [];
-
-const bound = (role: string, namespace?: string): object => roleBinding(role, controllerAccount, { suffix: run, namespace });
-
-const info = infoOf(root);
-
-async function startReplica(pod: string): Promise<Replica> {
-  const spec = { serviceAccountName: controllerAccount.name, containers: [{ name: 'controller', image: 'none' }] };
-  await kubectl(['create', '-f', '-'], { input: { apiVersion: 'v1', kind: 'Pod', metadata: { name: pod, namespace: 'kf-system' }, spec } });
-  const boundTo = ['--bound-object-kind', 'Pod', '--bound-object-name', pod];
-  const token = (await kubectl(['create', 'token', controllerAccount.name, '-n', controllerAccount.namespace, ...boundTo])).trim();
-  const config = parse(readFileSync(process.env['KF_TEST_KUBECONFIG'] ?? '', 'utf8')) as {
-    users: { user: object }[];
-    clusters: { cluster: { server: string; 'tls-server-name'?: string } }[];
-  };
-  const line = await HeldLine.to(config.clusters[0]?.cluster.server ?? '');
-  for (const { cluster } of config.clusters) Object.assign(cluster, { server: line.url, 'tls-server-name': 'kubernetes' });
-  for (const user of config.users) user.user = { token };
-  const file = join(folder, pod);
-  writeFileSync(file, stringify(config), { mode: 0o600 });
-  const program = join(import.meta.dirname, '../../dist/controller/controller.mjs');
-  const child = spawn(process.execPath, [program, '--reconcilers', 'app,service-instance,task'], {
-    env: { PATH: process.env['PATH'] ?? '', KUBECONFIG: file, KF_ROOT_NAMESPACE: root, KF_POD_NAME: pod },
-    stdio: ['ignore', process.env['KF_TEST_CONTROLLER_LOG'] === '1' ? 'inherit' : 'ignore', 'inherit'],
-  });
-  return { pod, line, process: child };
-}
 
 const holder = async (): Promise<string> =>
   (await kubectlJson<Lease>(['get', 'lease', '-n', 'kf-system', 'kf-controller'])).spec?.holderIdentity ?? '';
@@ -105,38 +71,13 @@ function keepBusy(): () => Promise<void> {
 }
 
 beforeAll(async () => {
-  await installKinds();
-  await installRoles();
-  await installPolicies();
-  await makeSpaceLike(space);
-  await makeNamespace(root);
-  await ask(['create', 'serviceaccount', controllerAccount.name, '-n', controllerAccount.namespace]);
-  await kubectl(['delete', 'lease,runnerinfo', '-n', 'kf-system', 'kf-controller', '--ignore-not-found']);
-  await kubectl(['create', '-f', '-'], {
-    input: [
-      { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'kf-info', namespace: root }, data: { 'info.json': JSON.stringify(info) } },
-      { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'env', namespace: space } },
-      bound('kf-controller'),
-      bound('kf-controller-system', 'kf-system'),
-      bound('kf-controller-space', space),
-    ],
-  });
-  for (const name of ['one', 'two']) replicas.push(await startReplica(`kf-controller-${name}-${run}`));
+  await installScene(scene);
+  for (const name of ['one', 'two']) replicas.push(await startReplica(scene, `kf-controller-${name}-${run}`, 'app,service-instance,task'));
   await until('one to lead', async () => (await holder()) !== '');
 });
 
 afterAll(async () => {
-  for (const { process: child, line } of replicas) {
-    child.kill('SIGCONT');
-    const ended = new Promise((resolve) => child.once('exit', resolve));
-    if (child.kill('SIGKILL')) await ended;
-    await line.close();
-  }
-  for (const { pod } of replicas) await kubectl(['delete', 'pod', '-n', 'kf-system', pod, '--grace-period=0', '--force', '--wait=false']);
-  await kubectl(['delete', 'clusterrolebinding', `kf-controller-${run}`]);
-  await kubectl(['delete', 'rolebinding', '-n', 'kf-system', `kf-controller-system-${run}`]);
-  await kubectl(['delete', 'lease,runnerinfo', '-n', 'kf-system', 'kf-controller', '--ignore-not-found']);
-  await kubectl(['delete', 'namespace', space, root, '--wait=false']);
+  await removeScene(scene, replicas);
   rmSync(folder, { recursive: true, force: true });
 });
 

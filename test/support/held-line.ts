@@ -13,6 +13,7 @@ export class HeldLine {
   readonly #server: Server;
   readonly #pairs = new Set<Pair>();
   #isHeld = false;
+  #port = 0;
 
   private constructor(server: Server) {
     this.#server = server;
@@ -40,6 +41,17 @@ export class HeldLine {
   release(): void {
     this.#isHeld = false;
     for (const { server, waiting } of this.#pairs) for (const bytes of waiting.splice(0)) server.write(bytes);
+  }
+
+  /** As if the server had gone: connections break, and nothing listens. */
+  cut(): Promise<void> {
+    this.#port = (this.#server.address() as AddressInfo).port;
+    return this.close();
+  }
+
+  /** The server listens again, at the same address. */
+  restore(): Promise<void> {
+    return new Promise((resolve) => this.#server.listen(this.#port, '127.0.0.1', resolve));
   }
 
   close(): Promise<void> {

@@ -1,0 +1,101 @@
+// A controller whose API server goes away, that gets thousands of events at once, or finds objects that nobody can work with: the work of others goes on.
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { findCondition } from '../../src/lib/api/conditions.ts';
+import { configMapType } from '../../src/lib/api/core.ts';
+import type { CFTask } from '../../src/lib/api/types.generated.ts';
+import { connect } from '../../src/lib/kube/client.ts';
+import { reportTime } from '../support/figures.ts';
+import { until } from '../support/until.ts';
+import { ask, kubectl, kubectlJson } from './kubectl.ts';
+import { installScene, removeScene, startReplica, type Replica } from './replica.ts';
+
+/** How long the API server is away; `KF_TEST_OUTAGE_MS=60000` for a longer time. */
+const outageMs = Number(process.env['KF_TEST_OUTAGE_MS'] ?? '8000');
+const stormEvents = 10_000;
+const run = Date.now().toString(36);
+const space = `overload-${run}`;
+const folder = mkdtempSync(join(tmpdir(), 'kf-overload-'));
+const scene = { run, space, root: `overload-root-${run}`, folder };
+const apiVersion = 'korifi.cloudfoundry.org/v1alpha1';
+const lifecycle = { type: 'docker', data: { stack: '' } };
+const replicas: Replica[] = [];
+let counter = 0;
+
+const of = (kind: string, name: string, spec: object): object => ({ apiVersion, kind, metadata: { name, namespace: space }, spec });
+
+/** A canceled task without an app ends without a pod: only the controller is needed. @returns milliseconds until it has ended */
+async function taskEnds(): Promise<number> {
+  const name = `task-${(counter += 1)}`;
+  await kubectl(['create', '-f', '-'], { input: of('CFTask', name, { appRef: { name: 'nobody' }, command: 'true', canceled: true }) });
+  const started = Date.now();
+  await until(`${name} to end`, async () => {
+    const task = await kubectlJson<CFTask>(['get', 'cftask', '-n', space, name]);
+    return ['Succeeded', 'Failed'].some((type) => findCondition(task, type)?.status === 'True');
+  });
+  return Date.now() - started;
+}
+
+beforeAll(async () => {
+  await installScene(scene);
+  replicas.push(await startReplica(scene, `kf-controller-overload-${run}`, 'app,app-events,process,task,task-workload'));
+  await taskEnds();
+});
+
+afterAll(async () => {
+  await removeScene(scene, replicas);
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test('objects that nobody can work with delay no others', async () => {
+  const poison = Array.from({ length: 20 }, (_, n) => [
+    of('CFApp', `bad-${n}`, { displayName: `bad-${n}`, desiredState: 'STARTED', lifecycle, envSecretName: 'none' }),
+    of('CFTask', `bad-task-${n}`, { appRef: { name: `bad-${n}` }, command: 'true' }),
+    of('CFTask', `bad-ref-${n}`, { appRef: { name: 'does-not-exist' }, command: 'true' }),
+    of('CFProcess', `bad-process-${n}`, {
+      appRef: { name: 'does-not-exist' },
+      processType: 'web',
+      desiredInstances: 1,
+      memoryMB: 1,
+      diskQuotaMB: 1,
+      healthCheck: { type: 'port', data: { invocationTimeoutSeconds: 0, timeoutSeconds: 0 } },
+    }),
+  ]).flat();
+  await kubectl(['create', '-f', '-'], { input: poison });
+  const huge = of('CFApp', 'bad-huge', { displayName: 'bad-huge', desiredState: 'STARTED', lifecycle, envSecretName: 'none' });
+  const annotations = { 'example.com/huge': 'x'.repeat(60_000) };
+  await kubectl(['create', '-f', '-'], { input: { ...huge, metadata: { name: 'bad-huge', namespace: space, annotations } } });
+  reportTime('a task ends beside 81 objects that nobody can work with', await taskEnds());
+  expect((await ask(['get', 'cfapp', '-n', space, 'bad-0'])).code).toBe(0);
+});
+
+test('a storm of events delays no others, and the process lives on', async () => {
+  const cluster = await connect({ env: { KUBECONFIG: process.env['KF_TEST_KUBECONFIG'] ?? '' }, userAgent: 'storm' });
+  const storm = async (from: number): Promise<void> => {
+    const name = `storm-${from}`;
+    await cluster.create(configMapType, { metadata: { name, namespace: space }, data: { n: '' } });
+    for (let n = 1; n < stormEvents / 20; n += 1) await cluster.mergePatch(configMapType, space, name, { data: { n: String(n) } });
+  };
+  const started = Date.now();
+  const whole = Promise.all(Array.from({ length: 20 }, (_, from) => storm(from)));
+  await sleep(1_000);
+  reportTime('a task ends during a storm', await taskEnds());
+  await whole;
+  reportTime(`a storm of ${stormEvents} events`, Date.now() - started);
+  reportTime('a task ends after a storm', await taskEnds());
+  cluster.close();
+  expect(replicas[0]?.process.exitCode).toBeNull();
+});
+
+test('an API server that is away for a while finds the same process at work again', async () => {
+  const [replica] = replicas;
+  await replica?.line.cut();
+  await sleep(outageMs);
+  await replica?.line.restore();
+  reportTime('a task ends after the API server is back', await taskEnds());
+  expect(replica?.process.exitCode).toBeNull();
+});
