@@ -5,11 +5,10 @@ import { desiredInstances } from '../../api/app.ts';
 import { statefulSetType, type StatefulSet } from '../../api/core.ts';
 import { kinds, labels } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
-import { podType, type Pod } from '../../api/pod-kind.ts';
 import type { CFApp, CFProcess } from '../../api/types.generated.ts';
-import { watchObject, watchUntil } from '../../kube/watch-list.ts';
+import { watchObject } from '../../kube/watch-list.ts';
 import type { SpaceSession } from '../../session/session.ts';
-import { deleteInstances, isReady } from '../instances/pods.ts';
+import { deleteInstances, waitForNewInstances } from '../instances/pods.ts';
 import { startTimeoutMs } from './rollout-wait.ts';
 
 const options = (session: SpaceSession, app: Stored<CFApp>) => ({
@@ -57,26 +56,6 @@ async function waitForSet(session: SpaceSession, { process, set }: RunningProces
   report({ type: 'done' });
 }
 
-/** Waits until the set has made and started as many new pods as it should have. Its status still counts the pods that were deleted, for a moment. */
-async function waitForNewPods(session: SpaceSession, { process, set }: RunningProcess, deleted: ReadonlySet<string>): Promise<void> {
-  const { cluster, space, signal, report, env } = session;
-  const wanted = set.spec?.replicas ?? 0;
-  const isNew = (pod: Stored<Pod>): boolean =>
-    isReady(pod) && !deleted.has(pod.metadata.uid) && pod.metadata.deletionTimestamp === undefined;
-  const check = (pods: readonly Stored<Pod>[]): true | undefined => {
-    const ready = pods.filter(isNew).length;
-    if (ready >= wanted) return true;
-    report({ type: 'instances-starting', ready, wanted });
-    return undefined;
-  };
-  await watchUntil(cluster, podType, { ns: space.guid, selector: `${labels.guid}=${process.metadata.name}` }, check, {
-    timeoutMs: startTimeoutMs(env, process.spec.healthCheck.data.timeoutSeconds),
-    signal,
-    describe: `${wanted} ready instances`,
-  });
-  report({ type: 'done' });
-}
-
 async function setsByProcess(session: SpaceSession, app: Stored<CFApp>): Promise<RunningProcess[]> {
   const { cluster } = session;
   const [processes, sets] = await Promise.all([
@@ -112,7 +91,14 @@ export async function restartDirectly(session: SpaceSession, app: Stored<CFApp>)
   if (found.length === 0) return startDirectly(session, app);
   const names = new Set(found.map(({ process }) => process.metadata.name));
   const deleted = await deleteInstances(session, app, names);
-  await Promise.all(found.map((one) => waitForNewPods(session, one, deleted)));
+  const awaited = found.map(({ process, set }) =>
+    waitForNewInstances(session, process, {
+      wanted: set.spec?.replicas ?? 0,
+      deleted,
+      timeoutMs: startTimeoutMs(session.env, process.spec.healthCheck.data.timeoutSeconds),
+    }),
+  );
+  await Promise.all(awaited);
   session.report({ type: 'acted-directly', what: 'restarted' });
   return true;
 }

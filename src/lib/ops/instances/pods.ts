@@ -7,6 +7,7 @@ import type { Stored } from '../../api/object.ts';
 import type { CFApp, CFProcess } from '../../api/types.generated.ts';
 import { defined } from '../../defined.ts';
 import { KfError } from '../../errors.ts';
+import { watchUntil } from '../../kube/watch-list.ts';
 import type { SpaceSession } from '../../session/session.ts';
 
 const options = ({ space, signal }: SpaceSession, app: Stored<CFApp>) => ({
@@ -44,6 +45,32 @@ export async function deleteInstances(
   return new Set(own.map(({ metadata }) => metadata.uid));
 }
 
+export interface NewInstances {
+  wanted: number;
+  /** UIDs of pods that do not count. */
+  deleted: ReadonlySet<string>;
+  timeoutMs: number;
+}
+
+/** Waits until as many other instances of the process are ready. The status of their set still counts the deleted pods for a moment. */
+export async function waitForNewInstances(
+  { cluster, space, signal, report }: SpaceSession,
+  process: Stored<CFProcess>,
+  { wanted, deleted, timeoutMs }: NewInstances,
+): Promise<void> {
+  const isNew = (pod: Stored<Pod>): boolean =>
+    isReady(pod) && !deleted.has(pod.metadata.uid) && pod.metadata.deletionTimestamp === undefined;
+  const check = (pods: readonly Stored<Pod>[]): true | undefined => {
+    const ready = pods.filter(isNew).length;
+    if (ready >= wanted) return true;
+    report({ type: 'instances-starting', ready, wanted });
+    return undefined;
+  };
+  const target = { ns: space.guid, selector: `${labels.guid}=${process.metadata.name}` };
+  await watchUntil(cluster, podType, target, check, { timeoutMs, signal, describe: `${wanted} ready instances` });
+  report({ type: 'done' });
+}
+
 /**
  * Deletes one instance of a process; its StatefulSet creates it again. During a rollout two versions can have an instance of that index: the one in the
  * status counts, as `kf app` shows it.
@@ -68,8 +95,7 @@ export async function deleteInstance(
   return cluster.delete(podType, space.guid, name, { uid, signal });
 }
 
-/** The kubelet says that the pod is ready. */
-export const isReady = (pod: Stored<Pod>): boolean =>
+const isReady = (pod: Stored<Pod>): boolean =>
   pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
 
 function instanceOf(pod: Stored<Pod>): IndexedInstance {
