@@ -88,19 +88,30 @@ export interface Collection {
   error?: string;
 }
 
-/** Removes the old images of the apps that exist. @param references what the objects of a space refer to, by the API server */
+/** How far a collection has come. The next one goes on after that repository, so that none whose images take long to read keeps all later ones full. */
+export interface Progress {
+  after?: string | undefined;
+}
+
+/**
+ * Removes the old images of the apps that exist.
+ * @param references what the objects of a space refer to, by the API server
+ * @param progress is kept up to date, and empty when the last repository was reached
+ */
 export async function collectImages(
   keeper: GateKeeper,
   references: (space: string) => Promise<ImageReferences>,
   signal: AbortSignal,
+  progress: Progress = {},
 ): Promise<Collection> {
   const total: Collection = { images: 0, left: 0 };
-  for await (const { now, repositories } of repositoryPages(keeper, signal)) {
+  for await (const { now, repositories } of repositoryPages(keeper, signal, progress.after)) {
     const bySpace = Map.groupBy(repositories, (repository) => repositoryName.exec(repository)?.[1] ?? '');
     for (const [space, ofSpace] of bySpace) {
       if (space === '' || space === setupScope) continue;
       const kept = await references(space);
       for (const repository of ofSpace) {
+        progress.after = repository;
         const request = { keep: [...(kept.get(repository) ?? [])], unusedSince: now - keptSeconds };
         // What cannot be read in one repository must not keep the others full.
         const collected = await keeper.collect(repository, request, signal).catch((error: unknown) => {
@@ -112,6 +123,7 @@ export async function collectImages(
       }
     }
   }
+  progress.after = undefined;
   return total;
 }
 
@@ -120,7 +132,12 @@ interface Cleaned {
   collection?: Collection;
 }
 
-async function cleanUp(context: Context, key: Buffer, isCollection: boolean, signal: AbortSignal): Promise<Cleaned> {
+interface Collecting {
+  isDue: boolean;
+  progress: Progress;
+}
+
+async function cleanUp(context: Context, key: Buffer, { isDue, progress }: Collecting, signal: AbortSignal): Promise<Cleaned> {
   const connection = directConnection(context.info().registry.pushHost, { insecure: true });
   try {
     const keeper = gateKeeper(connection.send, { key, nowSeconds: Math.floor(context.now() / 1000), via: 'direct' });
@@ -133,9 +150,9 @@ async function cleanUp(context: Context, key: Buffer, isCollection: boolean, sig
       spaces: async () => namesOf((await context.cluster.list(kinds.space, { signal })).items),
     };
     const repositories = await removeOrphans(keeper, living, signal);
-    if (!isCollection) return { repositories };
+    if (!isDue) return { repositories };
     const references = (space: string): Promise<ImageReferences> => readImageReferences(context.cluster, space, signal);
-    return { repositories, collection: await collectImages(keeper, references, signal) };
+    return { repositories, collection: await collectImages(keeper, references, signal, progress) };
   } finally {
     connection.close();
   }
@@ -153,6 +170,7 @@ function report(context: Context, { repositories, collection }: Cleaned): number
 export function imagesReconciler(keys: RegistryKeys): Reconciler {
   let cleanedAt = -Infinity;
   let collectsAt = -Infinity;
+  const progress: Progress = {};
   let changes = 0;
   /** {@link changes} when the cleanup began that runs, or whose outcome was not read yet. */
   let changesBefore: number | undefined;
@@ -171,7 +189,7 @@ export function imagesReconciler(keys: RegistryKeys): Reconciler {
       const left = cleanedAt + pauseMs - context.now();
       if (left > 0) return { requeueAfterMs: left };
       const outcome = context.outside('images that nothing uses', cleanupTimeoutMs, (signal) =>
-        cleanUp(context, key, context.now() >= collectsAt, signal),
+        cleanUp(context, key, { isDue: context.now() >= collectsAt, progress }, signal),
       );
       if (outcome === undefined) {
         changesBefore ??= changes;

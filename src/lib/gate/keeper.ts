@@ -78,12 +78,15 @@ export function gateKeeper(send: HttpSend, { key, nowSeconds, via }: { key: Buff
   };
 }
 
-/** All pages of {@link GateKeeper.list}, one after the other: the list of all repositories need not fit into memory. */
-export async function* repositoryPages(keeper: GateKeeper, signal: AbortSignal): AsyncGenerator<RepositoryPage> {
-  let after: string | undefined;
+/**
+ * All pages of {@link GateKeeper.list}, one after the other: the list of all repositories need not fit into memory.
+ * @param after a repository: the pages begin with the next one
+ */
+export async function* repositoryPages(keeper: GateKeeper, signal: AbortSignal, after?: string): AsyncGenerator<RepositoryPage> {
+  let last = after;
   do {
-    const page = await keeper.list(signal, after);
+    const page = await keeper.list(signal, last);
     yield page;
-    after = page.next;
-  } while (after !== undefined);
+    last = page.next;
+  } while (last !== undefined);
 }

@@ -122,6 +122,23 @@ describe('the images of apps that exist', () => {
     expect(sent).toEqual([{ path: '/kf/repositories' }]);
   });
 
+  test('are collected after the repository at which the last collection ended, and from the first one after the last', async () => {
+    const sent: Sent[] = [];
+    const ended = new AbortController();
+    const first = (space: string) => {
+      if (space === 's-2') ended.abort(new Error('no time is left'));
+      return ended.signal.aborted ? Promise.reject(new Error('no time is left')) : references(space);
+    };
+    const progress = {};
+    const [keeper, { signal }] = [collectedFrom(sent), ended];
+    await expect(collectImages(keeper, first, signal, progress)).rejects.toThrow('no time is left');
+    expect(progress).toEqual({ after: 's-1/a-packages' });
+    sent.length = 0;
+    expect(await collectImages(keeper, references, AbortSignal.timeout(1_000), progress)).toEqual({ images: 1, left: 0 });
+    expect(sent.map(({ path }) => path)).toEqual(['/kf/repositories?after=s-1/a-packages', '/kf/repositories/s-2/b-droplets/collection']);
+    expect(progress).toEqual({ after: undefined });
+  });
+
   test('of one repository that is used, gone or not readable do not keep the others', async () => {
     const keeper = collectedFrom([], {
       '/kf/repositories/s-1/a-droplets/collection': [500, {}],
