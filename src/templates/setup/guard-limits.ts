@@ -29,12 +29,14 @@ const (
 	maxSuspects = 2
 	// Of one answer, in bytes.
 	maxHeaders = 128 * 1024
-	// Of GOMEMLIMIT, 800 MiB. Beyond it, requests with an informational answer end.
+	// Of GOMEMLIMIT, 800 MiB. Beyond it, requests with an informational answer end, and those that Traefik sent by HTTP/2.
 	maxHeap = 500 * 1024 * 1024
 	// Counted in ticks, because a gateway that gets no CPU time has no ticks either.
 	tick         = 50 * time.Millisecond
 	slowTicks    = 5
 	suspectTicks = 200
+	// Between two collections of garbage that the guard asks for.
+	collectTicks = 20
 )
 
 const (
@@ -66,6 +68,7 @@ type exchange struct {
 	slot    int
 	ticks   int
 	head    bool
+	streams bool
 	headers int
 	length  int
 	written int
@@ -85,6 +88,8 @@ var (
 	readers  int
 	suspects int
 	hints    int
+	// Requests that Traefik sent by HTTP/2. Its client keeps up to 10 MB of headers and of trailers of each, whoever reads them.
+	streams = map[*exchange]bool{}
 )
 
 func (b *backend) mayRead() bool {
@@ -197,8 +202,32 @@ func (x *exchange) getConn(address string) {
 	mu.Unlock()
 }
 
-// Ends answers whose headers take too long while others wait, and those after informational answers while memory is short.
+// HTTP/2 begins with headers whose names begin with a colon.
+func (x *exchange) wroteField(name string, _ []string) {
+	if x.streams || name == "" || name[0] != ':' {
+		return
+	}
+	mu.Lock()
+	x.streams = true
+	x.ticks = 0
+	streams[x] = true
+	mu.Unlock()
+}
+
+// What Traefik holds of the answer is free when neither the app nor the client keeps the request.
+func (x *exchange) cut() {
+	x.status = 502
+	x.refusal = "The gateway is short of memory, and ends requests by HTTP/2. Try again.\n"
+	x.cancel()
+	if x.conn != nil {
+		x.conn.Close()
+	}
+	http.NewResponseController(x.ResponseWriter).SetWriteDeadline(time.Now())
+}
+
+// Ends answers whose headers take too long while others wait, and those after informational answers and by HTTP/2 while memory is short.
 func watch() {
+	collected := 0
 	for range time.Tick(tick) {
 		var stats runtime.MemStats
 		mu.Lock()
@@ -210,10 +239,22 @@ func watch() {
 				delete(backends, address)
 			}
 		}
-		if hints > 0 {
+		if hints > 0 || len(streams) > 0 {
 			runtime.ReadMemStats(&stats)
 		}
 		full := stats.HeapAlloc > maxHeap
+		collected++
+		for x := range streams {
+			x.ticks++
+			if full && x.ticks > 1 {
+				x.cut()
+				delete(streams, x)
+			}
+		}
+		if full && collected > collectTicks {
+			collected = 0
+			go runtime.GC()
+		}
 		for _, x := range slots {
 			if x == nil {
 				continue

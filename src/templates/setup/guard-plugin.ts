@@ -22,7 +22,8 @@ func (x *exchange) gotConn(info httptrace.GotConnInfo) {
 func (x *exchange) firstByte() {
 	mu.Lock()
 	b := x.backend
-	if b == nil || x.state != sent {
+	// By HTTP/2 all headers have been read by now, and waiting would hold up the other answers of the connection.
+	if b == nil || x.state != sent || x.streams {
 		mu.Unlock()
 		return
 	}
@@ -85,8 +86,18 @@ func (x *exchange) finish() {
 		x.backend.requests--
 		requests--
 	}
+	if x.streams {
+		delete(streams, x)
+	}
 	mu.Unlock()
 	x.cancel()
+	// The headers are sent: what is written now are trailers, which stay in memory as long as the client reads.
+	if x.streams && isLarge(x.Header()) {
+		h := x.Header()
+		for name := range h {
+			delete(h, name)
+		}
+	}
 }
 
 func isLarge(h http.Header) bool {
@@ -113,7 +124,7 @@ func (x *exchange) WriteHeader(code int) {
 		x.refusal = "The headers of this app's answer are too large.\n"
 	}
 	// An error without headers is Traefik's own: the headers are not valid, or Go ended them at 10 MB.
-	if (x.state == reading || x.state == informed) && (large || code >= 500 && len(x.Header()) <= x.headers) {
+	if (x.state == reading || x.state == informed) && (large || code >= 500 && len(x.Header()) <= x.headers) || x.streams && large {
 		x.blame()
 	}
 	refusal := x.refusal
@@ -208,6 +219,7 @@ func New(_ context.Context, after http.Handler, _ *Config, _ string) (http.Handl
 			GetConn:              x.getConn,
 			GotConn:              x.gotConn,
 			GotFirstResponseByte: x.firstByte,
+			WroteHeaderField:     x.wroteField,
 			Got1xxResponse:       func(_ int, _ textproto.MIMEHeader) error { return x.gotHints() },
 		}
 		// Else the app would answer with 100 first. Traefik itself tells the client to continue.

@@ -1,4 +1,4 @@
-// Attacker: an app that answers with headers without an end, or not at all, at the gateway that serves every space.
+// Attacker: an app that answers with headers without an end, with trailers that nobody reads, or not at all, at the gateway that serves every space.
 
 import { once } from 'node:events';
 import { request, type IncomingMessage, type RequestOptions } from 'node:http';
@@ -9,7 +9,7 @@ import { WebSocket } from 'ws';
 import { get } from '../../support/http.ts';
 import { until } from '../../support/until.ts';
 import { Kf, kubectl, kubectlJson, ringEnv } from '../../support/kf.ts';
-import { TestWorld, type Member } from '../../support/members.ts';
+import { TestWorld, type Member, type Said } from '../../support/members.ts';
 
 const sample = `${ringEnv('KF_CLUSTER_NODE_REGISTRY')}/kf/sample:1`;
 const port = Number(process.env['KF_CLUSTER_HTTP_PORT'] ?? '80');
@@ -29,6 +29,36 @@ const attack = `require("http").createServer((q, r) => {
   const more = () => { while (!s.destroyed && s.write("X-More: " + "a".repeat(4000) + "\\r\\n")); };
   s.on("drain", more).write("HTTP/1.1 200 OK\\r\\n");
   more();
+}).listen(process.env.PORT)`;
+
+/** By HTTP/2: answers everything with 4 MB and 9 MB of trailers. Written by hand, so that it sends one block again and again from one buffer. */
+const trailers = `const frame = (type, flags, id, data) => { const head = Buffer.alloc(9);
+  head.writeUIntBE(data.length, 0, 3); head[3] = type; head[4] = flags; head.writeUInt32BE(id, 5); return [head, data]; };
+const none = Buffer.alloc(0), body = Buffer.alloc(16000);
+const field = Buffer.concat([Buffer.from([0x10, 4]), Buffer.from("x-no"), Buffer.from([0x7f, 0xa1, 0x1e]), Buffer.alloc(4000, "a")]);
+const block = Buffer.concat(Array(2300).fill(field));
+const answer = (c, id) => {
+  const all = [frame(1, 4, id, Buffer.from([0x88]))];
+  for (let i = 0; i < 250; i++) all.push(frame(0, 0, id, body));
+  for (let i = 0; i < block.length; i += 16000)
+    all.push(frame(i === 0 ? 1 : 9, (i === 0 ? 1 : 0) | (i + 16000 >= block.length ? 4 : 0), id, block.subarray(i, i + 16000)));
+  for (const one of all.flat()) c.write(one);
+};
+require("net").createServer((c) => {
+  let seen = Buffer.alloc(0), first = true;
+  c.on("error", () => {});
+  for (const one of frame(4, 0, 0, none)) c.write(one);
+  c.on("data", (more) => {
+    seen = Buffer.concat([seen, more]);
+    if (first && seen.length >= 24) { first = false; seen = seen.subarray(24); }
+    while (!first && seen.length >= 9 && seen.length >= 9 + seen.readUIntBE(0, 3)) {
+      const size = seen.readUIntBE(0, 3), type = seen[3], flags = seen[4], id = seen.readUInt32BE(5);
+      const data = Buffer.from(seen.subarray(9, 9 + size));
+      seen = seen.subarray(9 + size);
+      if ((type === 4 || type === 6) && (flags & 1) === 0) for (const one of frame(type, 1, 0, type === 6 ? data : none)) c.write(one);
+      if (type === 1) answer(c, id);
+    }
+  });
 }).listen(process.env.PORT)`;
 
 const shapes = `const s = require("http").createServer((q, r) => {
@@ -100,13 +130,8 @@ require("node:dns").lookup("kf-gateway.kf-node.svc", async (error, host) => {
 });
 setTimeout(() => { console.log(JSON.stringify(statuses)); process.exit(0); }, 20000);`;
 
-test.each([
-  ['headers without an end', '/endless', 200],
-  ['headers without an end after an informational answer', '/after-hints', 200],
-  ['no answer', '/silent', 4_000],
-])('the gateway keeps running and serves other apps while an app sends %s', async (_, path, count) => {
-  const before = await restartsOfGateway();
-  const flooding = attacker.kubectl(['exec', '-n', space, pod, '--', 'node', '-e', flooder, path, String(count)]);
+/** Asks another app all the time while the attack goes on; all its answers are good. Returns what the attack printed. */
+async function during(flooding: Promise<Said>, what: string): Promise<string> {
   let isOver = false;
   void flooding.finally(() => (isOver = true));
   const statuses = new Set<number>();
@@ -120,12 +145,45 @@ test.each([
   const [said, memory] = [await flooding, await memoryOfGateway()];
   times.sort((a, b) => a - b);
   const figures = `${memory} MiB; another app's median ${times[times.length >> 1]} ms, most ${times.at(-1)} ms`;
-  console.log(`measured: ${count} times ${path}, answered ${said.stdout.trim()}: ${figures}`);
+  console.log(`measured: ${what}, answered ${said.stdout.trim()}: ${figures}`);
   expect(said.code, said.stderr).toBe(0);
   expect([...statuses]).toEqual([200]);
+  return said.stdout;
+}
+
+test.each([
+  ['headers without an end', '/endless', 200],
+  ['headers without an end after an informational answer', '/after-hints', 200],
+  ['no answer', '/silent', 4_000],
+])('the gateway keeps running and serves other apps while an app sends %s', async (_, path, count) => {
+  const before = await restartsOfGateway();
+  const flooding = attacker.kubectl(['exec', '-n', space, pod, '--', 'node', '-e', flooder, path, String(count)]);
+  const said = await during(flooding, `${count} times ${path}`);
   expect(await restartsOfGateway()).toEqual(before);
-  if (path === '/silent') expect((JSON.parse(said.stdout) as Record<string, number>)['503']).toBeGreaterThan(0);
+  if (path === '/silent') expect((JSON.parse(said) as Record<string, number>)['503']).toBeGreaterThan(0);
   await until('the app to go on', async () => (await get('answers.apps.localhost', '/ok')).body === 'ok');
+});
+
+/** In the pod of the attacker: sends so many requests for 20 s, and reads no answer. */
+const reader = `const [, host, count] = process.argv;
+require("node:dns").lookup("kf-gateway.kf-node.svc", async (error, address) => {
+  for (let i = 0; i < Number(count); i++) {
+    const s = require("node:net").connect(80, address);
+    s.on("error", () => {}).write("GET / HTTP/1.1\\r\\nHost: " + host + "\\r\\n\\r\\n");
+  }
+});
+setTimeout(() => process.exit(0), 20000);`;
+
+test('the gateway keeps running and serves other apps while nobody reads the trailers that an app sends by HTTP/2', async () => {
+  const app = 'trailers';
+  await attacker.kf.ok('push', app, '-o', sample, '-m', '512M', '-c', `exec node -e '${trailers}'`, '--no-route', '-u', 'port');
+  await attacker.kf.ok('map-route', app, 'apps.localhost', '-n', app, '--app-protocol', 'http2');
+  const before = await restartsOfGateway();
+  await during(
+    attacker.kubectl(['exec', '-n', space, pod, '--', 'node', '-e', reader, `${app}.apps.localhost`, '300']),
+    '300 answers without a reader',
+  );
+  expect(await restartsOfGateway()).toEqual(before);
 });
 
 interface Sent extends RequestOptions {
