@@ -124,6 +124,15 @@ describe('an app that fails because of', () => {
   });
 });
 
+test('an app that fills its disk again and again has the code disk, also while it runs', async () => {
+  const fill = 'head -c 90M /dev/zero > /tmp/full; sleep 600';
+  await developer.kf.ok('push', 'causes-disk', '-o', sample, '-m', '64M', '-k', '20M', '-c', fill, ...worker);
+  await until('the ends of the instance', async () => {
+    const { cause, message } = await why(auditor.kf, 'causes-disk');
+    return cause === 'disk' && message.includes('ended 2 times');
+  });
+});
+
 describe('a service', () => {
   const service = { name: 'causes-db', secret: 'causes-db-credentials' };
 

@@ -23,6 +23,7 @@ import { diffRevisions } from '../apps/revision-diff.ts';
 import { findRevisions, pickRevision } from '../apps/revisions.ts';
 import { absentAfterMs } from '../controller-wait.ts';
 import { whyBuild } from './build.ts';
+import { recordedEnd } from './endings.ts';
 import { warningsAbout } from './evidence.ts';
 
 /** A failure, before its evidence is read. */
@@ -177,7 +178,9 @@ export async function whyApp(session: SpaceSession, found: Stored<CFApp>, versio
   }
   // A newest revision that failed is still why the app does not run as it was deployed last.
   const kept = finding.state === 'well' ? verdicts.find((verdict) => verdict.version === revision?.version) : undefined;
-  return kept === undefined || kept.version === revision?.deployed ? explain(session, parts, finding) : whyKept(session, parts, kept);
+  if (kept !== undefined && kept.version !== revision?.deployed) return whyKept(session, parts, kept);
+  const end = finding.state === 'well' && app.spec.desiredState === 'STARTED' ? await recordedEnd(session, app) : undefined;
+  return explain(session, parts, end === undefined ? finding : { state: 'failed', ...end });
 }
 
 /** Why a revision failed, by what the controller has kept. @throws KfError `not-found` */

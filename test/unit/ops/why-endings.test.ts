@@ -1,0 +1,52 @@
+// Instances that run between two ends are explained by the recorded events.
+
+import { describe, expect, test } from 'vitest';
+import type { AppEvent } from '../../../src/lib/api/results.ts';
+import { repeatedEnd } from '../../../src/lib/ops/why/endings.ts';
+
+const now = Date.parse('2026-08-07T10:20:00Z');
+const at = (minute: string, type: string, description: string): AppEvent => ({
+  time: `2026-08-07T10:${minute}Z`,
+  type,
+  actor: '',
+  description,
+});
+const crash = (minute: string, status: number, index = 0, note = ''): AppEvent =>
+  at(
+    minute,
+    'app.crash',
+    `index: ${index}, reason: CRASHED, instance: shop-0, exit_description: APP/PROC/WEB: Exited with status ${status}${note}, exit_status: ${status}`,
+  );
+const full = 'Pod ephemeral local storage usage exceeds the total limit of containers 20Mi. ';
+const evicted = (minute: string): AppEvent =>
+  at(minute, 'audit.app.process.rescheduling', `index: 0, reason: EVICTED, instance: shop-0, exit_description: ${full}`);
+
+describe('an app whose instances run', () => {
+  test('is explained by an instance that ended twice in the last ten minutes', () => {
+    expect(repeatedEnd([crash('12:00', 7), crash('18:00', 7)], { now })).toEqual({
+      cause: 'exit-code',
+      message: 'Instance 0 runs, and ended 2 times since 2026-08-07T10:12:00Z. The last time: APP/PROC/WEB: Exited with status 7.',
+      since: '2026-08-07T10:18:00Z',
+      instance: 0,
+      exitCode: 7,
+    });
+  });
+
+  test.each([
+    ['disk', [evicted('18:00'), evicted('19:00')]],
+    ['oom', [crash('18:00', 137, 0, ' (out of memory)'), crash('19:00', 137, 0, ' (out of memory)')]],
+    ['signal', [crash('18:00', 139), crash('19:00', 139)]],
+  ])('has the cause %s of the last end', (cause, events) => {
+    expect(repeatedEnd(events, { now })?.cause).toBe(cause);
+  });
+
+  test.each([
+    ['one end', [crash('19:00', 7)], undefined],
+    ['ends of different instances', [crash('18:00', 7, 0), crash('19:00', 7, 1)], undefined],
+    ['ends of an hour ago', [crash('01:00', 7), crash('02:00', 7)], undefined],
+    ['ends before the last change', [crash('17:00', 7), crash('18:00', 7)], '2026-08-07T10:18:30Z'],
+    ['other events', [at('18:00', 'audit.app.update', 'index: 0, exit_description: x'), at('19:00', 'app.crash', 'unreadable')], undefined],
+  ])('is well after %s', (_, events, since) => {
+    expect(repeatedEnd(events, { since, now })).toBeUndefined();
+  });
+});
