@@ -1,4 +1,4 @@
-// A controller whose API server goes away, that gets thousands of events at once, or finds objects that nobody can work with: the work of others goes on.
+// A controller whose API server goes away, that gets thousands of changes of its apps at once, or finds objects that nobody can work with: the work of others goes on.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findCondition } from '../../src/lib/api/conditions.ts';
-import { configMapType } from '../../src/lib/api/core.ts';
-import type { CFTask } from '../../src/lib/api/types.generated.ts';
+import { kinds } from '../../src/lib/api/group.ts';
+import type { CFApp, CFTask } from '../../src/lib/api/types.generated.ts';
 import { connect } from '../../src/lib/kube/client.ts';
 import { reportTime } from '../support/figures.ts';
 import { until } from '../support/until.ts';
@@ -75,13 +75,17 @@ test('objects that nobody can work with delay no others', async () => {
 
 test('a storm of events delays no others, and the process lives on', async () => {
   const cluster = await connect({ env: { KUBECONFIG: process.env['KF_TEST_KUBECONFIG'] ?? '' }, userAgent: 'storm' });
-  const storm = async (from: number): Promise<void> => {
-    const name = `storm-${from}`;
-    await cluster.create(configMapType, { metadata: { name, namespace: space }, data: { n: '' } });
-    for (let n = 1; n < stormEvents / 20; n += 1) await cluster.mergePatch(configMapType, space, name, { data: { n: String(n) } });
+  const [spec, names] = [{ desiredState: 'STOPPED', lifecycle, envSecretName: 'env' }, Array.from({ length: 20 }, (_, n) => `storm-${n}`)];
+  await kubectl(['create', '-f', '-'], { input: names.map((name) => of('CFApp', name, { ...spec, displayName: name })) });
+  const isSeen = (name: string): Promise<boolean> =>
+    kubectlJson<CFApp>(['get', 'cfapp', '-n', space, name]).then((app) => findCondition(app, 'Claimed')?.status === 'True');
+  for (const name of names) await until(`the controller to work on ${name}`, () => isSeen(name));
+  const storm = async (name: string): Promise<void> => {
+    for (let n = 0; n < stormEvents / names.length; n += 1)
+      await cluster.mergePatch(kinds.app, space, name, { metadata: { annotations: { 'example.com/n': String(n) } } });
   };
   const started = Date.now();
-  const whole = Promise.all(Array.from({ length: 20 }, (_, from) => storm(from)));
+  const whole = Promise.all(names.map(storm));
   await sleep(1_000);
   reportTime('a task ends during a storm', await taskEnds());
   await whole;
