@@ -16,7 +16,8 @@ import { installScene, removeScene, startReplica, type Replica } from './replica
 
 /** How long the API server is away; `KF_TEST_OUTAGE_MS=60000` for a longer time. */
 const outageMs = Number(process.env['KF_TEST_OUTAGE_MS'] ?? '8000');
-const stormEvents = 10_000;
+/** Each passes all policies of kf; `KF_TEST_STORM_EVENTS=10000` for a longer storm. */
+const stormEvents = Number(process.env['KF_TEST_STORM_EVENTS'] ?? '1500');
 const run = Date.now().toString(36);
 const space = `overload-${run}`;
 const folder = mkdtempSync(join(tmpdir(), 'kf-overload-'));
