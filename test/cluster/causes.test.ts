@@ -109,7 +109,7 @@ describe('an app that fails because of', () => {
     [
       'a registry with a certificate that nobody trusts',
       'registry-certificate',
-      ['-o', `${ringEnv('KF_CLUSTER_ADDRESS')}:${ringEnv('KF_CLUSTER_HTTPS_PORT')}/kf/sample:1`],
+      ['-o', `${ringEnv('KF_CLUSTER_ADDRESS')}:443/kf/sample:1`],
       /certificate/,
     ],
   ])('%s has the code %s, which an auditor reads later', async (_, cause, flags, said) => {

@@ -26,6 +26,7 @@ afterEach(async () => {
 afterAll(() => bundle.remove());
 
 const address = ['apps.localhost', '-n', 'shop'];
+const docker = { type: 'docker', data: { stack: '' } } as const;
 
 interface RouteSpec {
   name?: string;
@@ -416,4 +417,17 @@ describe('options', () => {
       stderr: expect.stringContaining(text) as string,
     });
   });
+});
+
+it('unmap-route is done when somebody deletes the route before the gateway has let go of it', async () => {
+  await cluster.add(kinds.app, {
+    metadata: { name: 'app', namespace: ns },
+    spec: { displayName: 'shop', desiredState: 'STARTED', lifecycle: docker },
+  });
+  await addRoute({ apps: ['app'] });
+  cluster.memory.intercept = (verb, type) => {
+    if (verb === 'patch' && type.kind === 'CFRoute') setTimeout(() => void cluster.memory.delete(kinds.route, ns, 'r'), 200);
+  };
+  const ran = await cli.run(['unmap-route', 'shop', ...address]);
+  expect([ran.code, ran.stdout]).toEqual([0, expect.stringMatching(/OK\n/)]);
 });

@@ -223,6 +223,11 @@ export async function unmapRoute(session: SpaceSession, app: Stored<CFApp>, addr
   const isOther = ({ appRef }: RouteDestination): boolean => appRef.name !== app.metadata.name;
   const changed = await changeDestinations(session, route, (present) => (present.every(isOther) ? undefined : present.filter(isOther)));
   if (changed === undefined) return false;
-  await waitUntilProgrammed(session, changed, urlOf({ ...address, domain: domain.spec.name }));
+  try {
+    await waitUntilProgrammed(session, changed, urlOf({ ...address, domain: domain.spec.name }));
+  } catch (error) {
+    // A route without destinations may be deleted by anybody's delete-orphaned-routes; it is unmapped all the same.
+    if (!(error instanceof KfError) || error.code !== 'not-found') throw error;
+  }
   return true;
 }
