@@ -208,9 +208,12 @@ func (x *exchange) wroteField(name string, _ []string) {
 		return
 	}
 	mu.Lock()
-	x.streams = true
-	x.ticks = 0
-	streams[x] = true
+	// A refused request has no backend, and is not sent.
+	if x.backend != nil {
+		x.streams = true
+		x.ticks = 0
+		streams[x] = true
+	}
 	mu.Unlock()
 }
 
