@@ -109,7 +109,11 @@ export async function collectImages(
     const bySpace = Map.groupBy(repositories, (repository) => repositoryName.exec(repository)?.[1] ?? '');
     for (const [space, ofSpace] of bySpace) {
       if (space === '' || space === setupScope) continue;
-      const kept = await references(space);
+      const kept = await references(space).catch((error: unknown) => {
+        // The next collection skips this space, else it would never come further. A collection that has no time left begins with it.
+        if (!signal.aborted) progress.after = ofSpace.at(-1);
+        throw error;
+      });
       for (const repository of ofSpace) {
         progress.after = repository;
         const request = { keep: [...(kept.get(repository) ?? [])], unusedSince: now - keptSeconds };

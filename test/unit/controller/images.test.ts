@@ -139,6 +139,16 @@ describe('the images of apps that exist', () => {
     expect(progress).toEqual({ after: undefined });
   });
 
+  test('are collected behind a space whose objects cannot be listed', async () => {
+    const sent: Sent[] = [];
+    const failing = (space: string) => (space === 's-1' ? Promise.reject(new Error('not now')) : references(space));
+    const progress = {};
+    const collect = () => collectImages(collectedFrom(sent), failing, AbortSignal.timeout(1_000), progress);
+    await expect(collect()).rejects.toThrow('not now');
+    expect(await collect()).toEqual({ images: 1, left: 0 });
+    expect(sent.at(-1)?.path).toBe('/kf/repositories/s-2/b-droplets/collection');
+  });
+
   test('of one repository that is used, gone or not readable do not keep the others', async () => {
     const keeper = collectedFrom([], {
       '/kf/repositories/s-1/a-droplets/collection': [500, {}],
