@@ -1,18 +1,19 @@
 import { KfCommand } from '../base-command.ts';
 import { requiredArg } from '../flags.ts';
-import { requireFeatureFlag, type FeatureFlag } from '../lib/cf/feature-flags.ts';
+import type { FeatureFlag } from '../lib/cf/feature-flags.ts';
 
 export default class DisableFeatureFlag extends KfCommand<FeatureFlag> {
-  static override summary = 'check that a feature flag is disabled';
-  static override examples = ['kf disable-feature-flag user_org_creation'];
+  static override summary = 'disable a feature flag of cf for everybody but operators';
+  static override changes = true;
+  static override examples = ['kf disable-feature-flag diego_docker'];
   static override seeAlso = ['enable-feature-flag', 'feature-flag', 'feature-flags'];
   static override args = { FEATURE_NAME: requiredArg('name of the feature flag') };
 
   async run(): Promise<FeatureFlag> {
     const { args } = await this.parse(DisableFeatureFlag);
-    const session = await this.clusterSession();
+    const [session, { setFeatureFlag }] = await this.inCluster(import('../lib/ops/tenancy/feature-flags.ts'));
     this.say`Disabling feature flag ${args.FEATURE_NAME} as ${session.user}...`;
-    const flag = requireFeatureFlag(args.FEATURE_NAME, false);
+    const { flag } = await setFeatureFlag(session, args.FEATURE_NAME, { enabled: false });
     this.ok();
     return flag;
   }

@@ -3,10 +3,10 @@
 import { roleBindingType } from '../lib/api/core.ts';
 import type { RoleBinding } from '../lib/api/core.ts';
 import { annotations, finalizers, kinds, labels } from '../lib/api/group.ts';
-import { roleBindingName } from '../lib/api/names.ts';
+import { flagObjectName, roleBindingName, timeLabel } from '../lib/api/names.ts';
 import { apiVersionOf, type Stored } from '../lib/api/object.ts';
 import type { CfRole, Subject } from '../lib/api/roles.ts';
-import type { CFDomain, CFOrg, CFQuota, CFSpace } from '../lib/api/types.generated.ts';
+import type { CFDomain, CFFeatureFlag, CFOrg, CFQuota, CFSpace } from '../lib/api/types.generated.ts';
 import { defined } from '../lib/defined.ts';
 import { assemble, ownerReference } from './metadata.ts';
 import type { Authorship } from './metadata.ts';
@@ -48,6 +48,12 @@ export interface QuotaInput {
 
 export function buildQuota({ guid, namespace, spec }: QuotaInput, author: Authorship): CFQuota {
   return assemble(kinds.quota, { metadata: { name: guid, namespace }, body: { spec }, author });
+}
+
+/** @param flag the name of the flag, with `_` */
+export function buildFeatureFlag(flag: string, rootNamespace: string, spec: CFFeatureFlag['spec'], author: Authorship): CFFeatureFlag {
+  const metadata = { name: flagObjectName(flag), namespace: rootNamespace, labels: { [labels.updatedAt]: timeLabel(author.now) } };
+  return assemble(kinds.featureFlag, { metadata, body: { spec }, author });
 }
 
 export interface DomainInput {

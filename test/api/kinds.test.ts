@@ -47,7 +47,7 @@ beforeAll(async () => {
 });
 
 /** Kinds whose objects nobody reports about. */
-const withoutStatus = ['CFNetworkPolicy', 'CFQuota', 'CFServiceOffering', 'CFServicePlan'];
+const withoutStatus = ['CFFeatureFlag', 'CFNetworkPolicy', 'CFQuota', 'CFServiceOffering', 'CFServicePlan'];
 
 async function crds(): Promise<Map<string, Crd>> {
   const { items } = await kubectlJson<{ items: Crd[] }>(['get', 'crd']);
@@ -64,6 +64,7 @@ describe('the kinds', () => {
       'CFApp',
       'CFBuild',
       'CFDomain',
+      'CFFeatureFlag',
       'CFNetworkPolicy',
       'CFOrg',
       'CFPackage',
@@ -100,6 +101,7 @@ describe('the kinds', () => {
       CFProcess: [...labelled, 'AppGUID', 'Type', 'Desired', 'Actual'],
       CFRoute: ['URI', ...labelled, 'Age', 'AppGUIDs'],
       CFDomain: ['Domain Name', ...labelled, 'Age'],
+      CFFeatureFlag: ['Enabled', 'Age'],
       CFNetworkPolicy: ['AppGUID', 'Direction', 'Peer', 'Age'],
       CFQuota: ['Display Name', 'Age'],
       CFTask: labelled,
@@ -121,7 +123,7 @@ describe('the kinds', () => {
     }
   });
 
-  test('have a status subresource, except those that only their writers use: offerings and plans of the contract, quotas and network policies of kf', async () => {
+  test('have a status subresource, except those that only their writers use: offerings and plans of the contract, quotas, feature flags and network policies of kf', async () => {
     for (const [kind, crd] of await crds()) {
       const has = crd.spec.versions[0]?.subresources !== undefined;
       expect(has, kind).toBe(!withoutStatus.includes(kind));

@@ -1,6 +1,6 @@
 // Kinds that controllers create for builders and runners. Fields: contract 4.16-4.20; kf's own: docs/internals.md.
 
-import { age, boolean, int32, int64, list, listBy, named, object, readyColumn, string, time } from './schema.ts';
+import { age, boolean, column, int32, int64, list, listBy, named, object, readyColumn, string, time } from './schema.ts';
 import type { Kind } from './schema.ts';
 import {
   boundService,
@@ -131,4 +131,15 @@ const runnerInfo: Kind = {
   status: statusOf({ 'capabilities!': object({ rollingDeploy: boolean() }) }),
 };
 
-export const runtimeKinds: Kind[] = [build, app, task, builderInfo, runnerInfo];
+const featureFlag: Kind = {
+  kind: 'CFFeatureFlag',
+  plural: 'cffeatureflags',
+  description: "A feature flag of cf in the root namespace, named like the flag with '-' for '_'. Without the object, the flag is enabled.",
+  columns: [column('Enabled', '.spec.enabled'), age],
+  spec: object({
+    'enabled!': boolean(),
+    errorMessage: string({ maxLength: 250, description: 'what a refusal says in place of the name of the flag' }),
+  }),
+};
+
+export const runtimeKinds: Kind[] = [build, app, task, builderInfo, runnerInfo, featureFlag];

@@ -86,7 +86,8 @@ interface Share {
   quotas: string | undefined;
 }
 
-const counted = Object.values<ResourceType>(kinds);
+/** A space has no feature flags, and the controller may not read them. */
+const counted = Object.values<ResourceType>(kinds).filter(({ plural }) => plural !== kinds.featureFlag.plural);
 
 /** Indexes for counting the objects of a space. */
 export const countIndexes: readonly Index[] = counted.map((type) =>

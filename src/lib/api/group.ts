@@ -9,6 +9,7 @@ import type {
   CFApp,
   CFBuild,
   CFDomain,
+  CFFeatureFlag,
   CFNetworkPolicy,
   CFOrg,
   CFPackage,
@@ -64,6 +65,8 @@ export const kinds = {
   taskWorkload: kind<TaskWorkload>('TaskWorkload', 'taskworkloads'),
   builderInfo: kind<BuilderInfo>('BuilderInfo', 'builderinfos'),
   runnerInfo: kind<RunnerInfo>('RunnerInfo', 'runnerinfos'),
+  /** kf's own; Korifi has no feature flags. */
+  featureFlag: kind<CFFeatureFlag>('CFFeatureFlag', 'cffeatureflags'),
 } as const;
 
 const korifi = <T extends string>(name: T): `korifi.cloudfoundry.org/${T}` => `korifi.cloudfoundry.org/${name}`;

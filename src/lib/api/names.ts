@@ -61,6 +61,9 @@ export function timeLabel(time: Date | string): string {
   return new Date(time).toISOString().slice(0, 19).replaceAll(':', '-');
 }
 
+/** Name of the CFFeatureFlag of a flag: names of objects have no `_`. */
+export const flagObjectName = (flag: string): string => flag.replaceAll('_', '-');
+
 /** Name of the RoleBinding that gives `cfRole` to a user or a service account. */
 export function roleBindingName(cfRole: string, subject: { user: string } | { namespace: string; name: string }): string {
   const who = 'user' in subject ? subject.user : `${subject.namespace}/${subject.name}`;

@@ -130,6 +130,11 @@ export interface RunnerInfo extends KubeObject {
   status?: RunnerInfoStatus;
 }
 
+/** A feature flag of cf in the root namespace, named like the flag with '-' for '_'. Without the object, the flag is enabled. */
+export interface CFFeatureFlag extends KubeObject {
+  spec: CFFeatureFlagSpec;
+}
+
 export interface Lifecycle {
   type: 'buildpack' | 'docker';
   data: {
@@ -958,4 +963,12 @@ export interface RunnerInfoStatus {
   capabilities: {
     rollingDeploy?: boolean;
   };
+}
+
+export interface CFFeatureFlagSpec {
+  enabled: boolean;
+  /**
+   * what a refusal says in place of the name of the flag
+   */
+  errorMessage?: string;
 }

@@ -10,6 +10,7 @@ export const v3Requests: readonly string[] = [
   'GET /v3/stacks/:guid',
   'GET /v3/feature_flags',
   'GET /v3/feature_flags/:name',
+  'PATCH /v3/feature_flags/:name',
   'GET /v3/apps',
   'GET /v3/apps/:guid',
   'GET /v3/apps/:guid/env',

@@ -29,6 +29,7 @@ const things: Readonly<Record<string, string>> = {
   cfspaces: 'spaces',
   cfquotas: 'quotas',
   cfdomains: 'domains',
+  cffeatureflags: 'feature flags',
   secrets: 'variables and credentials',
   pods: 'instances',
   'pods/log': 'logs',

@@ -58,7 +58,7 @@ const table: readonly Instead[] = [
   { path: at('service_credential_bindings'), instead: 'kf bind-service APP_NAME SERVICE_INSTANCE' },
   { path: at('security_groups'), instead: 'kf setup: appEgress in setup.yaml says where apps may connect to' },
   { path: at('environment_variable_groups'), instead: 'kf set-env APP_NAME NAME VALUE' },
-  { method: change, path: at('feature_flags'), instead: 'kf feature-flag FEATURE_NAME' },
+  { method: change, path: at('feature_flags'), instead: 'kf enable-feature-flag FEATURE_NAME, or kf disable-feature-flag FEATURE_NAME' },
   { path: at('isolation_segments'), instead: 'kubectl: labels and taints of nodes' },
   { path: at('(audit_events|app_usage_events|service_usage_events)'), instead: 'kf events APP_NAME' },
   { path: at('apps/:guid/(actions|relationships)'), instead: 'kf push APP_NAME, or kf restart APP_NAME' },

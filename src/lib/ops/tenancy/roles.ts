@@ -12,6 +12,7 @@ import { findOrg, findSpace } from '../../session/places.ts';
 import type { Session } from '../../session/session.ts';
 import type { NameAndGuid } from '../../session/state.ts';
 import { buildRoleBinding } from '../../../templates/tenancy.ts';
+import { disabledText } from '../../cf/feature-flags.ts';
 import { orgRoles, spaceRoles, type OrgRole, type SpaceRole } from '../../cf/roles.ts';
 
 /** An org, or a space of it. */
@@ -68,9 +69,9 @@ async function createIfAllowed(session: Session, role: CfRole, user: string, nam
   }
 }
 
-/** RBAC's own text names rules of the role; what helps is who can give it. */
+/** RBAC's own text names rules of the role; what helps is who can give it. A disabled feature flag says so itself. */
 function notAllowed(error: unknown, what: string, list: string): unknown {
-  if (!(error instanceof KfError) || error.code !== 'forbidden') return error;
+  if (!(error instanceof KfError) || error.code !== 'forbidden' || error.message.includes(disabledText)) return error;
   const hints = ['A manager of the org, or an administrator of the cluster, can do it.', list];
   return new KfError('forbidden', `Kubernetes does not allow you to ${what}.`, { hints, details: error.details, cause: error });
 }

@@ -1,12 +1,15 @@
 // The roots of the API, info, buildpacks and stacks.
 
-import { featureFlags, type FeatureFlag } from '../../cf/feature-flags.ts';
 import { kinds } from '../../api/group.ts';
+import { defined } from '../../defined.ts';
+import { featureFlags } from '../../cf/feature-flags.ts';
 import { V3Error } from '../../v3/errors.ts';
 import { pageOf } from '../../v3/pages.ts';
 import { presentBuildpacks, presentInfo, presentRoot, presentStacks, presentV3Root } from '../../v3/platform.ts';
-import type { V3Resource } from '../../v3/resource.ts';
-import { get, type Asked, type V3Route } from './request.ts';
+import { identityOf, type V3Resource } from '../../v3/resource.ts';
+import { readFeatureFlag, readFeatureFlags, setFeatureFlag, type KnownFlag } from '../tenancy/feature-flags.ts';
+import { fieldsOf } from './body.ts';
+import { get, patch, type Asked, type V3Route } from './request.ts';
 
 async function info({ reader, link }: Asked): Promise<unknown> {
   const { controller } = await reader.session.info();
@@ -40,31 +43,44 @@ const showing =
     return found;
   };
 
-const flagOf = ({ name, enabled }: FeatureFlag, { link }: Asked): V3Resource => ({
+const presentFlag = ({ flag: { name, enabled }, object }: KnownFlag, { link }: Asked): V3Resource => ({
+  ...(object === undefined ? { created_at: '', updated_at: '' } : identityOf(object)),
   guid: name,
   name,
   enabled,
-  created_at: '',
-  updated_at: '',
-  custom_error_message: null,
+  custom_error_message: object?.spec.errorMessage ?? null,
   links: { self: link(`/v3/feature_flags/${name}`) },
 });
 
 async function listFlags(asked: Asked): Promise<unknown> {
-  return Promise.resolve(
-    pageOf(
-      featureFlags.map((flag) => flagOf(flag, asked)),
-      asked.query.allow([]),
-      asked.link,
-      true,
-    ),
+  asked.query.allow([]);
+  const flags = await readFeatureFlags(asked.reader.session);
+  return pageOf(
+    flags.map((flag) => presentFlag(flag, asked)),
+    asked.query,
+    asked.link,
+    true,
   );
 }
 
+/** The name of the flag in the path. @throws V3Error 404 */
+function flagName(asked: Asked): string {
+  const name = asked.part('name');
+  if (!featureFlags.some((flag) => flag.name === name)) throw new V3Error('not-found', 'Feature flag not found');
+  return name;
+}
+
 async function oneFlag(asked: Asked): Promise<unknown> {
-  const found = featureFlags.find(({ name }) => name === asked.part('name'));
-  if (found === undefined) throw new V3Error('not-found', 'Feature flag not found');
-  return Promise.resolve(flagOf(found, asked));
+  return presentFlag(await readFeatureFlag(asked.reader.session, flagName(asked)), asked);
+}
+
+async function changeFlag(asked: Asked): Promise<unknown> {
+  const name = flagName(asked);
+  const { enabled, custom_error_message: errorMessage } = fieldsOf(asked.body(), ['enabled', 'custom_error_message']);
+  if (typeof enabled !== 'boolean') throw new V3Error('unprocessable', 'Enabled must be a boolean');
+  if (errorMessage !== undefined && errorMessage !== null && typeof errorMessage !== 'string')
+    throw new V3Error('unprocessable', 'Custom error message must be a string');
+  return presentFlag(await setFeatureFlag(asked.reader.session, name, { enabled, ...defined({ errorMessage }) }), asked);
 }
 
 export const platformRoutes: readonly V3Route[] = [
@@ -77,4 +93,5 @@ export const platformRoutes: readonly V3Route[] = [
   get('/v3/stacks/:guid', showing('stacks', 'Stack not found')),
   get('/v3/feature_flags', listFlags),
   get('/v3/feature_flags/:name', oneFlag),
+  patch('/v3/feature_flags/:name', changeFlag),
 ];
