@@ -1,6 +1,7 @@
 // What a disabled feature flag refuses at the API server, and to whom.
 
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { changeableFlags } from '../../src/lib/cf/feature-flags.ts';
 import { flagObjectName } from '../../src/lib/api/names.ts';
@@ -182,6 +183,23 @@ describe('a disabled feature flag', () => {
   });
 
   const lifecycle = { lifecycle: { type: 'buildpack', data: { stack: '' } }, stagingMemoryMB: 1, stagingDiskMB: 1 };
+
+  test('works after the policies were removed and installed again, as by kf uninstall --keep-data and another kf setup', async () => {
+    await disable('task_creation');
+    const task = deeds.find(({ flag }) => flag === 'task_creation') as Deed;
+    await until('the refusal', async () => (await said(task, developer)) !== 'done');
+    for (const kind of ['binding', '']) await kubectl(['delete', `validatingadmissionpolicy${kind}`, 'kf-feature-flags']);
+    await until('the policy to be gone', async () => (await said(task, developer)) === 'done');
+    // The API server looks every second at what the bindings name.
+    await sleep(3_000);
+    await installPolicies();
+    await until('the refusal', async () => (await said(task, developer)) !== 'done');
+    expect(await said(task, developer)).toContain(refusal('task_creation'));
+    await clear();
+    await until('the flag to be gone', async () => (await said(task, developer)) === 'done');
+    await disable('task_creation');
+    await until('the refusal', async () => (await said(task, developer)) !== 'done');
+  });
 
   test("stops neither the controller nor the cluster's own controllers", async () => {
     const subjects = [{ kind: 'ServiceAccount', name: 'kf-controller', namespace: 'kf-system' }];
