@@ -9,7 +9,7 @@ import { requestIdPlugin } from './request-id.ts';
 /** Traefik looks for `plugins-local` in its working directory. */
 const folder = '/kf';
 const configMapName = 'kf-gateway-request-id';
-const plugins: readonly GatewayPlugin[] = [requestIdPlugin, guardPlugin];
+const plugins: readonly GatewayPlugin[] = [guardPlugin, requestIdPlugin];
 
 const moduleOf = ({ name }: GatewayPlugin): string => `kf.cloudfoundry.org/${name}`;
 

@@ -6,11 +6,13 @@ export const guardLimits = String.raw`package guard
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/textproto"
+	"reflect"
 	"runtime"
 	"strconv"
 	"strings"
@@ -242,9 +244,7 @@ func watch() {
 				delete(backends, address)
 			}
 		}
-		if hints > 0 || len(streams) > 0 {
-			runtime.ReadMemStats(&stats)
-		}
+		runtime.ReadMemStats(&stats)
 		full := stats.HeapAlloc > maxHeap
 		collected++
 		for x := range streams {
@@ -256,7 +256,7 @@ func watch() {
 		}
 		if full && collected > collectTicks {
 			collected = 0
-			go runtime.GC()
+			go relieve()
 		}
 		for _, x := range slots {
 			if x == nil {

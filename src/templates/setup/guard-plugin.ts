@@ -1,6 +1,7 @@
 // Protects the gateway from apps that do not answer, or answer with headers without an end. Traefik limits neither (decision 71).
 
 import type { GatewayPlugin } from './gateway-plugin.ts';
+import { guardConnections } from './guard-connections.ts';
 import { guardLimits } from './guard-limits.ts';
 
 /** Sees each request and its answer. */
@@ -117,6 +118,12 @@ func isLarge(h http.Header) bool {
 }
 
 func (x *exchange) WriteHeader(code int) {
+	// Go panics at such a status, and Traefik writes the stack to its log.
+	if code < 100 || code > 999 {
+		code = 502
+		x.status = 502
+		x.refusal = "The status of this app's answer is not valid.\n"
+	}
 	large := isLarge(x.Header())
 	mu.Lock()
 	if large && x.refusal == "" {
@@ -210,8 +217,31 @@ func (s *switched) Write(data []byte) (int, error) {
 }
 
 func New(_ context.Context, after http.Handler, _ *Config, _ string) (http.Handler, error) {
-	start.Do(func() { go watch() })
+	start.Do(func() {
+		go watch()
+		go introduce()
+		go forget()
+	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if server, ok := r.Context().Value(http.ServerContextKey).(*http.Server); ok {
+			limit(server)
+		}
+		if r.Context().Err() != nil {
+			cancelled(r.RemoteAddr)
+			return
+		}
+		client := hostOf(r.RemoteAddr)
+		if !enter(client) {
+			w.Header().Set("Retry-After", "1")
+			http.Error(w, "There are too many requests from this address. Try again later.", 503)
+			return
+		}
+		defer func() {
+			exit(client)
+			if r.Context().Err() != nil {
+				cancelled(r.RemoteAddr)
+			}
+		}()
 		ctx, cancel := context.WithCancel(r.Context())
 		x := &exchange{ResponseWriter: w, cancel: cancel, done: ctx.Done(), head: r.Method == "HEAD", headers: len(w.Header()), length: -1}
 		defer x.finish()
@@ -235,5 +265,5 @@ export const guardPlugin: GatewayPlugin = {
   name: 'guard',
   summary: 'Limits what one instance of an app takes of the gateway.',
   // One file: in several the interpreter mixes up methods.
-  sources: { 'guard.go': `${guardLimits}\n${answers}` },
+  sources: { 'guard.go': `${guardLimits}\n${answers}${guardConnections}` },
 };

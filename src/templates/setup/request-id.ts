@@ -1,10 +1,13 @@
-// Gives every request an ID, as Cloud Foundry's router does. Traefik has no setting for it.
+// Gives every request an ID, as Cloud Foundry's router does, and removes what clients could forge. Traefik has no setting for it.
 
 import type { GatewayPlugin } from './gateway-plugin.ts';
 
 /**
  * `X-Vcap-Request-Id` is new for each request, whatever the client sends. `X-Request-Id` is the client's, if it sends one, so that an ID can go through
  * several apps. Of a WebSocket, Traefik calls the protocol `wss` or `ws`; apps expect `https` or `http`, as from Cloud Foundry's router.
+ *
+ * Traefik sets `X-Forwarded-For` and others itself. It passes on `Forwarded` and the certificate of a client, which frameworks trust too, and names with `_`
+ * in the place of `-`, which CGI, WSGI and Rack read as the same header.
  */
 const program = `package requestid
 
@@ -13,6 +16,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"net/http"
+	"strings"
 )
 
 type Config struct{}
@@ -30,8 +34,28 @@ func newID() string {
 	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 }
 
+func isOfGateway(name string) bool {
+	switch name {
+	case "Forwarded", "X-Forwarded-Client-Cert", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Port", "X-Forwarded-Proto",
+		"X-Forwarded-Server", "X-Real-Ip", "X-Vcap-Request-Id":
+		return true
+	}
+	return false
+}
+
+func clean(h http.Header) {
+	h.Del("Forwarded")
+	h.Del("X-Forwarded-Client-Cert")
+	for name := range h {
+		if strings.IndexByte(name, '_') >= 0 && isOfGateway(http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-"))) {
+			delete(h, name)
+		}
+	}
+}
+
 func New(_ context.Context, next http.Handler, _ *Config, _ string) (http.Handler, error) {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		clean(r.Header)
 		id := newID()
 		r.Header.Set("X-Vcap-Request-Id", id)
 		if r.Header.Get("X-Request-Id") == "" {

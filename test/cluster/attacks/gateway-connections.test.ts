@@ -1,0 +1,121 @@
+// Attacker: a pod that opens connections to the gateway by HTTP/2 and makes the gateway keep as much for them as it can. The gateway serves every space.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { podOfSpace, startsOfGateway } from '../../support/gateway.ts';
+import { get } from '../../support/http.ts';
+import { Kf, ringEnv } from '../../support/kf.ts';
+import { TestWorld, type Member } from '../../support/members.ts';
+
+const sample = `${ringEnv('KF_CLUSTER_NODE_REGISTRY')}/kf/sample:1`;
+const world = new TestWorld();
+let kf: Kf;
+let attacker: Member;
+let space: string;
+let pod: string;
+
+/** Reads nothing of what clients send. */
+const mute = `const all = []; require("net").createServer({ pauseOnConnect: true }, (c) => { c.on("error", () => {}); all.push(c); }).listen(process.env.PORT)`;
+
+/**
+ * In the attacker's pod: opens connections to the gateway, each with what the mode says, and prints how many were opened, and how many were open at the
+ * end: 5 s after the last one was opened, or when the gateway has ended all of them. Written by hand, since clients keep the rules.
+ */
+const program = String.raw`const [, mode, host, count] = process.argv;
+const net = require("node:net");
+const frame = (type, flags, id, data, length = data.length) => { const head = Buffer.alloc(9);
+  head.writeUIntBE(length, 0, 3); head[3] = type; head[4] = flags; head.writeUInt32BE(id, 5); return Buffer.concat([head, data]); };
+const field = (name, value) => Buffer.concat([Buffer.from([0, name.length]), Buffer.from(name), Buffer.from([value.length]), Buffer.from(value)]);
+const fields = (method) => Buffer.concat([field(":method", method), field(":scheme", "http"), field(":path", "/"), field(":authority", host)]);
+const none = Buffer.alloc(0);
+const begin = Buffer.concat([Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), frame(4, 0, 0, none)]);
+const data = frame(0, 0, 1, Buffer.alloc(16000));
+const cancel = Buffer.from([0, 0, 0, 8]);
+const large = Buffer.concat([begin, frame(0, 0, 1, Buffer.alloc(1000000), 1048576)]);
+const modes = {
+  // Begins a frame of 1 MB, and sends all of it but a little.
+  frames: (s) => s.write(large),
+  // Sends 1 MB to an app that does not read it.
+  uploads: (s) => { s.write(Buffer.concat([begin, frame(1, 4, 1, fields("POST"))]));
+    const more = (left) => { if (left > 0 && !s.destroyed) s.write(data, () => more(left - 1)); }; more(62); },
+  // Begins a request whose headers do not end.
+  headers: (s) => s.write(Buffer.concat([begin, frame(1, 0, 1, field("x-a", "a".repeat(100)))])),
+  // Begins requests and cancels them at once.
+  cancels: (s) => { s.write(begin); let id = 1;
+    const more = () => { if (s.destroyed) return; const all = [];
+      for (let i = 0; i < 50; i++, id += 2) all.push(frame(1, 5, id, fields("GET")), frame(3, 0, id, cancel));
+      s.write(Buffer.concat(all), () => setImmediate(more)); }; more(); },
+};
+let [opened, open] = [0, 0];
+require("node:dns").lookup("kf-gateway.kf-node.svc", async (error, address) => {
+  const connect = () => new Promise((resolve) => {
+    const s = net.connect({ host: address, port: 80, timeout: 5000 }, () => { opened++; open++; modes[mode](s); resolve();
+      s.setTimeout(0).on("close", () => open--); });
+    s.on("error", resolve).on("timeout", resolve).resume();
+  });
+  for (let i = 0; i < Number(count); i += 4) await Promise.all(Array.from({ length: 4 }, connect));
+  const end = () => { console.log(JSON.stringify({ opened, open })); process.exit(0); };
+  if (mode === "uploads" || mode === "headers") return setTimeout(end, 5000);
+  setInterval(() => { if (open === 0) end(); }, 100);
+});`;
+
+beforeAll(async () => {
+  kf = await Kf.create();
+  const place = await world.space();
+  ({ space } = place);
+  attacker = await world.member('spaceDeveloper', place);
+  await kf.ok('push', 'other', '-o', sample, '-m', '64M');
+  await attacker.kf.ok('push', 'mute', '-o', sample, '-m', '512M', '-u', 'process', '-c', `exec node -e '${mute}'`, '--no-route');
+  await attacker.kf.ok('map-route', 'mute', 'apps.localhost', '-n', 'mute');
+  pod = await podOfSpace(space);
+});
+afterAll(async () => {
+  await kf.run(['delete', 'other', '-r', '-f']);
+  await Promise.all([kf.remove(), world.remove()]);
+});
+
+interface Connections {
+  opened: number;
+  open: number;
+}
+
+/** Runs the attack, and asks another app all the time: every answer is good, and the gateway is not restarted. */
+async function attack(mode: string, count: number): Promise<Connections> {
+  const before = await startsOfGateway();
+  const attacking = attacker.kubectl(['exec', '-n', space, pod, '--', 'node', '-e', program, mode, 'mute.apps.localhost', String(count)]);
+  let isOver = false;
+  void attacking.finally(() => (isOver = true));
+  const answers = new Map<unknown, number>();
+  while (!isOver) {
+    const answer = await get('other.apps.localhost').then(
+      ({ status }) => status,
+      (error: unknown) => String(error),
+    );
+    answers.set(answer, (answers.get(answer) ?? 0) + 1);
+    await sleep(50);
+  }
+  const said = await attacking;
+  console.log(`measured: ${mode} ${said.stdout.trim()}; another app ${JSON.stringify([...answers])}`);
+  expect(await startsOfGateway()).toEqual(before);
+  expect(said.code, said.stderr).toBe(0);
+  expect([...answers.keys()]).toEqual([200]);
+  return JSON.parse(said.stdout) as Connections;
+}
+
+test('the gateway keeps running and serves other apps while clients announce frames of 1 MB', async () => {
+  expect(await attack('frames', 1_500)).toMatchObject({ open: 0 });
+});
+
+test('the gateway keeps running and serves other apps while clients upload to an app that does not read', async () => {
+  expect((await attack('uploads', 1_000)).opened).toBe(1_000);
+});
+
+test('the gateway gives one address a part of its connections only, and others can connect', async () => {
+  const { opened, open } = await attack('headers', 6_000);
+  expect(opened).toBeGreaterThan(5_000);
+  expect(open).toBeLessThanOrEqual(4_096);
+});
+
+test('the gateway ends connections that only begin and cancel requests, and serves other apps', async () => {
+  expect(await attack('cancels', 4)).toMatchObject({ open: 0 });
+});
