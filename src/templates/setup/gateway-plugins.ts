@@ -9,6 +9,7 @@ import { requestIdPlugin } from './request-id.ts';
 /** Traefik looks for `plugins-local` in its working directory. */
 const folder = '/kf';
 const configMapName = 'kf-gateway-request-id';
+/** In the order in which they see a request: what the guard refuses costs nothing more. */
 const plugins: readonly GatewayPlugin[] = [guardPlugin, requestIdPlugin];
 
 const moduleOf = ({ name }: GatewayPlugin): string => `kf.cloudfoundry.org/${name}`;

@@ -24,7 +24,7 @@ test('every entry point uses the guard unless it is switched off, and a gateway 
         .filter((one) => one.includes('.http.middlewares='))
         .map((one) => one.slice(one.indexOf('=') + 1)),
     );
-  expect(middlewares({})).toEqual(new Set(['requestid@file,guard@file']));
+  expect(middlewares({})).toEqual(new Set(['guard@file,requestid@file']));
   expect(middlewares({ gatewayGuard: 'off' })).toEqual(new Set(['requestid@file']));
   expect(argumentsOf({})).toContain('--experimental.abortonpluginfailure=true');
 });
