@@ -3,7 +3,7 @@ import { requiredArg } from '../flags.ts';
 import type { FeatureFlag } from '../lib/cf/feature-flags.ts';
 
 export default class DisableFeatureFlag extends KfCommand<FeatureFlag> {
-  static override summary = 'disable a feature flag of cf for everybody but operators';
+  static override summary = 'disable a feature flag of cf';
   static override changes = true;
   static override examples = ['kf disable-feature-flag diego_docker'];
   static override seeAlso = ['enable-feature-flag', 'feature-flag', 'feature-flags'];

@@ -3,7 +3,7 @@ import { requiredArg } from '../flags.ts';
 import type { FeatureFlag } from '../lib/cf/feature-flags.ts';
 
 export default class EnableFeatureFlag extends KfCommand<FeatureFlag> {
-  static override summary = 'enable a feature flag of cf for everybody but operators';
+  static override summary = 'enable a feature flag of cf';
   static override changes = true;
   static override examples = ['kf enable-feature-flag diego_docker'];
   static override seeAlso = ['disable-feature-flag', 'feature-flag', 'feature-flags'];
