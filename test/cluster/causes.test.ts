@@ -79,13 +79,12 @@ afterAll(async () => {
 
 const worker = ['--no-route', '-u', 'process', '-t', '10'];
 
-/** A server whose queue of connections is full before it takes the first one. */
+/** A server whose queue of connections is full before it takes the first one: it fills the queue and then never gets to its events. */
 const full = [
   'const s = require("net").createServer();',
-  'const fill = "for (let i = 0; i < 8; i++) require(\\"net\\").connect(+process.env.PORT).on(\\"error\\", () => 0); setInterval(() => 0, 1e6)";',
   's.listen({ port: +process.env.PORT, host: "0.0.0.0", backlog: 1 }, () => {',
-  'require("child_process").spawn(process.execPath, ["-e", fill]);',
-  'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0); });',
+  'for (let i = 0; i < 8; i++) require("net").connect(+process.env.PORT, "127.0.0.1");',
+  'process.nextTick(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)); });',
 ].join(' ');
 
 /** Makes an image index in the node's registry whose only image is for another kind of processor. */
@@ -101,7 +100,7 @@ function foreignImage(): string {
 describe('an app that fails because of', () => {
   test.each<[string, CauseCode, string[], RegExp]>([
     ['a signal', 'signal', ['-c', "sh -c 'kill -SEGV $$'; exit $?", ...worker], /signal 11, SIGSEGV/],
-    ['a port that takes no connection', 'health-port', ['-c', `exec node -e '${full}'`, '-t', '10'], /connection was not accepted/],
+    ['a port that takes no connection', 'health-port', ['-c', `exec node -e '${full}'`, '-t', '20'], /connection was not accepted/],
     ['a policy of the cluster', 'admission', ['-m', refusedMemory, ...worker], /pods of that size are not wanted here/],
     ['something that nobody foresaw', 'unknown', ['-m', gatedMemory, ...worker], /./],
     ['an image for another processor', 'wrong-architecture', ['-o', foreignImage(), ...worker], /s390x|platform/],

@@ -117,7 +117,9 @@ async function followJob(context: Context, live: Stored<BuildWorkload>, job: Sto
   const pod = podOf(context, live);
   if (pod === undefined) return followJobWithoutPod(context, live, job);
   await releaseExport(context, pod);
-  const outcome = outcomeOf(pod, { memoryMB: context.info().staging.memoryMB, timeoutSeconds: buildTimeoutSeconds });
+  // The pod's own deadline: a policy of the cluster may have shortened it.
+  const timeoutSeconds = pod.spec?.activeDeadlineSeconds ?? buildTimeoutSeconds;
+  const outcome = outcomeOf(pod, { memoryMB: context.info().staging.memoryMB, timeoutSeconds });
   switch (outcome.state) {
     case 'succeeded':
       return succeed(context, live, pod, outcome.report);

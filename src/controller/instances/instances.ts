@@ -71,7 +71,10 @@ export interface Instances {
   of(ns: string, processGuid: string, expectations: (generation: string) => Expectations): Instance[];
   /** Why instances of a StatefulSet do not exist although they should: a quota, a policy. Undefined when no cause is known. */
   missing(ns: string, setName: string): Promise<Problem | undefined>;
-  /** What the last failing check of an instance said, such as `connection refused` or a status code, and when (milliseconds). */
+  /**
+   * What the last failing check of an instance said, such as `connection refused` or a status code, and when (milliseconds). If its process was
+   * started again, the last check of the process before.
+   */
   lastCheck(ns: string, instance: Instance): Promise<{ message: string; at: number } | undefined>;
   /** Milliseconds of the wall clock since when every change of an instance has been seen; before, some may have been missed. */
   steadySince(): number;

@@ -136,8 +136,9 @@ export function podInstances(context: Context): Instances {
       return problemOfSet(await latestEvent(context, { ns, uid: set.metadata.uid }, 'FailedCreate'));
     },
 
-    async lastCheck(ns, { uid }) {
-      const event = await latestEvent(context, { ns, uid }, 'Unhealthy');
+    async lastCheck(ns, { uid, restarts, startedAt }) {
+      // A process that was started again is not listening yet: its own first checks say nothing about why the one before it was stopped.
+      const event = await latestEvent(context, { ns, uid }, 'Unhealthy', restarts > 0 ? startedAt : undefined);
       if (event?.message === undefined) return undefined;
       return { message: event.message.replace(/^\w+ probe failed: /i, '').trim(), at: eventTime(event) };
     },

@@ -32,3 +32,20 @@ test('if no Event has the reason, there is none', async () => {
   const { context } = contextWith([{ reason: 'Other', message: 'of another reason' }]);
   expect(await latestEvent(context, { ns: 's', uid: 'u' }, 'FailedCreate')).toBeUndefined();
 });
+
+test('an Event from before a time is preferred, and a later one is better than none', async () => {
+  const { context } = contextWith([
+    { reason: 'Unhealthy', message: 'connection refused', lastTimestamp: at(5) },
+    { reason: 'Unhealthy', message: 'i/o timeout', lastTimestamp: at(3) },
+    { reason: 'Unhealthy', message: 'statuscode: 503', lastTimestamp: at(2) },
+  ]);
+  const before = async (minute: number) =>
+    (await latestEvent(context, { ns: 's', uid: 'u' }, 'Unhealthy', Date.parse(at(minute))))?.message;
+  expect(await Promise.all([6, 5, 4, 3, 2].map(before))).toEqual([
+    'connection refused',
+    'i/o timeout',
+    'i/o timeout',
+    'statuscode: 503',
+    'connection refused',
+  ]);
+});
