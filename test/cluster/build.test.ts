@@ -2,10 +2,11 @@
 
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { installingApp } from '../support/installing-app.ts';
 import { Kf, kubectl, kubectlJson, ringEnv } from '../support/kf.ts';
 import { until } from '../support/until.ts';
 import { why } from '../support/why.ts';
@@ -24,16 +25,6 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** A Node.js app whose dependency runs `script` while it is installed; the build shows its output because it fails afterwards. */
-async function appWith(name: string, script: string): Promise<string> {
-  const app = path.join(folder, name);
-  await cp(path.join(fixtures, 'broken-build'), app, { recursive: true });
-  const scripts = { postinstall: 'sh ./step.sh >&2; exit 3' };
-  await writeFile(path.join(app, 'local', 'package.json'), JSON.stringify({ name: 'local', version: '1.0.0', scripts }));
-  await writeFile(path.join(app, 'local', 'step.sh'), script);
-  return app;
-}
-
 // The pattern is assembled at run time, so that the script does not find itself.
 const search = `
 P="bui""ld\\.[0-9a-f-]{8,}|pu""sh\\.[0-9a-f-]{8,}|pu""ll\\.[0-9a-f-]{8,}|CNB_REG""ISTRY_AUTH|eyJhb""GciOi|dockerconfig""json"
@@ -50,7 +41,7 @@ echo SEARCHED
 
 describe('a build', () => {
   test('that searches its environment, files and processes for credentials finds none', async () => {
-    const ran = await kf.run(['push', 'nosy', '-p', await appWith('nosy', search)]);
+    const ran = await kf.run(['push', 'nosy', '-p', await installingApp(folder, 'nosy', search)]);
     const lines = ran.stdout
       .split('\n')
       .flatMap((line) => /npm error (ENVIRONMENT|PROCESS|FILE|KF|TOKEN|SEARCHED)(.*)$/.exec(line)?.slice(1, 3).join('') ?? []);
@@ -61,7 +52,12 @@ describe('a build', () => {
   });
 
   test('that runs out of memory reports it', async () => {
-    const ran = await kf.run(['push', 'greedy', '-p', await appWith('greedy', 'node -e "const a=[];for(;;)a.push(Buffer.alloc(5e7,1))"')]);
+    const ran = await kf.run([
+      'push',
+      'greedy',
+      '-p',
+      await installingApp(folder, 'greedy', 'node -e "const a=[];for(;;)a.push(Buffer.alloc(5e7,1))"'),
+    ]);
     expect(ran.code).toBe(1);
     expect(ran.stderr).toMatch(/ran out of memory in its build container \(limit 1024 MB\)/);
     expect((await why(kf, 'greedy', '--build')).cause).toBe('build-oom');
@@ -77,7 +73,7 @@ describe('a build', () => {
 
   test('whose pod is deleted ends with that cause, leaves no credential and does not start again', async () => {
     const space = ringEnv('KF_TEST_SPACE_GUID');
-    const push = kf.run(['push', 'slow', '-p', await appWith('slow', 'echo WAITING; sleep 120')]);
+    const push = kf.run(['push', 'slow', '-p', await installingApp(folder, 'slow', 'echo WAITING; sleep 120')]);
     interface Pods {
       items: { metadata: { name: string; labels: Record<string, string> }; status: { phase: string } }[];
     }

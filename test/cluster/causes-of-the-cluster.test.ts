@@ -1,0 +1,173 @@
+// Cause codes of what a cluster does to an app without the app's fault: its operator's policies add volumes, hide events, move routes and shorten builds.
+
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { CauseCode } from '../../src/lib/api/causes.ts';
+import type { KubeObject } from '../../src/lib/api/object.ts';
+import { installingApp } from '../support/installing-app.ts';
+import { kubectl, kubectlJson, ringEnv } from '../support/kf.ts';
+import { applyAsAdmin, TestWorld, type Member } from '../support/members.ts';
+import { until } from '../support/until.ts';
+import { why } from '../support/why.ts';
+
+const sample = `${ringEnv('KF_CLUSTER_NODE_REGISTRY')}/kf/sample:1`;
+const world = new TestWorld();
+let folder: string;
+let place: { org: string; space: string };
+let developer: Member;
+let auditor: Member;
+
+const admission = 'admissionregistration.k8s.io/v1';
+const policyName = 'causes-of-the-cluster-test';
+/** Pods with this size get a volume that does not exist, and the kubelet's words about the checks of apps with that size are lost. */
+const [volumeMemory, silentMemory] = ['66M', '67M'];
+
+/** Requests for objects of one kind in the test's space. */
+const inSpace = (apiGroups: string[], resources: string[], operations = ['CREATE']) => ({
+  matchConstraints: {
+    namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': place.space } },
+    resourceRules: [{ apiGroups, apiVersions: ['*'], resources, operations }],
+  },
+});
+
+const jsonPatch = (patch: string) => ({ patchType: 'JSONPatch', jsonPatch: { expression: `[${patch}]` } });
+
+/** A policy that changes what is written, and its binding. */
+function changing(name: string, spec: object, mutation: object): object[] {
+  return [
+    {
+      apiVersion: admission,
+      kind: 'MutatingAdmissionPolicy',
+      metadata: { name: `${policyName}-${name}` },
+      spec: { ...spec, reinvocationPolicy: 'Never', mutations: [mutation] },
+    },
+    {
+      apiVersion: admission,
+      kind: 'MutatingAdmissionPolicyBinding',
+      metadata: { name: `${policyName}-${name}` },
+      spec: { policyName: `${policyName}-${name}` },
+    },
+  ];
+}
+
+const policies = (): object[] => [
+  ...changing(
+    'volume',
+    {
+      ...inSpace([''], ['pods']),
+      matchConditions: [
+        {
+          name: 'size',
+          expression: `object.spec.containers.exists(c, string(c.resources.?limits[?'memory'].orValue('')) == '${volumeMemory}i')`,
+        },
+      ],
+    },
+    {
+      patchType: 'ApplyConfiguration',
+      applyConfiguration: {
+        expression:
+          'Object{spec: Object.spec{volumes: [Object.spec.volumes{name: "shared", persistentVolumeClaim: Object.spec.volumes.persistentVolumeClaim{claimName: "not-there"}}]}}',
+      },
+    },
+  ),
+  ...changing(
+    'route',
+    {
+      ...inSpace(['gateway.networking.k8s.io'], ['httproutes'], ['CREATE', 'UPDATE']),
+      matchConditions: [
+        { name: 'host', expression: `object.spec.hostnames.exists(host, host.startsWith('causes-route-not-programmed.'))` },
+      ],
+    },
+    jsonPatch('JSONPatch{op: "add", path: "/spec/parentRefs/0/sectionName", value: "not-there"}'),
+  ),
+  ...changing(
+    'build',
+    {
+      ...inSpace(['batch'], ['jobs']),
+      matchConditions: [{ name: 'timeout', expression: `has(object.spec.template.spec.activeDeadlineSeconds)` }],
+    },
+    jsonPatch('JSONPatch{op: "replace", path: "/spec/template/spec/activeDeadlineSeconds", value: 2}'),
+  ),
+  {
+    apiVersion: admission,
+    kind: 'ValidatingAdmissionPolicy',
+    metadata: { name: policyName },
+    spec: {
+      ...inSpace(['', 'events.k8s.io'], ['events'], ['CREATE', 'UPDATE']),
+      validations: [{ expression: `object.reason != 'Unhealthy'`, message: 'nobody wants to read that' }],
+    },
+  },
+  {
+    apiVersion: admission,
+    kind: 'ValidatingAdmissionPolicyBinding',
+    metadata: { name: policyName },
+    spec: { policyName, validationActions: ['Deny'] },
+  },
+];
+
+beforeAll(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'kf-causes-'));
+  place = await world.space();
+  [developer, auditor] = [await world.member('spaceDeveloper', place), await world.member('spaceAuditor', place)];
+  await applyAsAdmin(...policies());
+});
+afterAll(async () => {
+  const changes = ['volume', 'route', 'build'].map((name) => `${policyName}-${name}`);
+  await kubectl('delete', 'mutatingadmissionpolicy,mutatingadmissionpolicybinding', ...changes, '--ignore-not-found');
+  await kubectl('delete', 'validatingadmissionpolicy,validatingadmissionpolicybinding', policyName, '--ignore-not-found');
+  await world.remove();
+  await rm(folder, { recursive: true, force: true });
+});
+
+test('a build whose pod is ended by its deadline has the code build-timeout, with that deadline', async () => {
+  const ran = await developer.kf.run(['push', 'causes-late', '-p', await installingApp(folder, 'late', 'sleep 60'), '--json']);
+  expect(ran.code, ran.stdout).toBe(1);
+  const { error } = JSON.parse(ran.stdout) as { error: { message: string; details: { cause: string } } };
+  expect([error.details.cause, error.message]).toEqual(['build-timeout', expect.stringContaining('longer than 2 s')]);
+  expect(await why(auditor.kf, 'causes-late')).toMatchObject({ state: 'failed', cause: 'build-timeout' });
+});
+
+const sleeps = ['-c', 'sleep 600'];
+
+test.each<[string, CauseCode, string[], RegExp]>([
+  ['a volume that does not exist', 'volume', ['-m', volumeMemory, '--no-route', '-u', 'process', ...sleeps], /not-there/],
+  ['a check that nobody explains', 'start-timeout', ['-m', silentMemory, '-t', '5', ...sleeps], /within 5 s/],
+  ['a route that the gateway refuses', 'route-not-programmed', ['-m', '64M'], /causes-route-not-programmed/],
+])('an app that fails because of %s has the code %s, which an auditor reads later', async (_, cause, flags, said) => {
+  const app = `causes-${cause}`;
+  const ran = await developer.kf.run(['push', app, '-o', sample, ...flags, '--json']);
+  expect(ran.code, ran.stdout).toBe(1);
+  const { error } = JSON.parse(ran.stdout) as { error: { message: string; details: { cause: string } } };
+  expect([error.details.cause, error.message]).toEqual([cause, expect.stringMatching(said)]);
+  expect(await why(auditor.kf, app)).toMatchObject({ state: 'failed', cause });
+});
+
+test('the route that the gateway refuses has the code route-not-programmed too', async () => {
+  expect(await why(auditor.kf, '--route', 'causes-route-not-programmed.apps.localhost')).toMatchObject({
+    state: 'failed',
+    cause: 'route-not-programmed',
+  });
+});
+
+test('an app whose name belongs to one that cannot end has the code name-taken', async () => {
+  await developer.kf.ok('create-app', 'causes-name');
+  const guid = (await developer.kf.ok('app', 'causes-name', '--guid')).stdout.trim();
+  const { metadata } = await kubectlJson<KubeObject>('get', 'cfapp', '-n', place.space, guid);
+  const finalizers = (value: readonly string[]) =>
+    kubectl('patch', 'cfapp', '-n', place.space, guid, '--type=merge', '-p', JSON.stringify({ metadata: { finalizers: value } }));
+  await finalizers([...(metadata.finalizers ?? []), 'example.com/keep']);
+  await kubectl('delete', 'cfapp', '-n', place.space, guid, '--wait=false');
+  await applyAsAdmin({
+    apiVersion: 'korifi.cloudfoundry.org/v1alpha1',
+    kind: 'CFApp',
+    metadata: { name: '5ec0be00-0000-4000-8000-000000000001', namespace: place.space },
+    spec: { displayName: 'causes-name', desiredState: 'STOPPED', lifecycle: { type: 'docker', data: { stack: '' } } },
+  });
+  try {
+    await until('the refused name', async () => (await why(auditor.kf, 'causes-name')).cause === 'name-taken');
+  } finally {
+    await finalizers([]);
+  }
+});
