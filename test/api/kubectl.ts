@@ -62,6 +62,18 @@ export async function installKinds(): Promise<void> {
   for (const name of ['cf', 'kf-system']) await makeNamespace(name, { 'kf.cloudfoundry.org/managed-by': 'kf' });
 }
 
+/** Deletes kinds, and waits until they are gone. */
+export async function removeKinds(file: string): Promise<void> {
+  await kubectl(['delete', '--ignore-not-found', '--wait=false', '-f', file]);
+  await until(`the kinds of ${file} to be gone`, async () => {
+    const left = await kubectl(['get', '--ignore-not-found', '-o', 'name', '-f', file]);
+    if (left === '') return true;
+    // The API server may have failed to list their objects. It tries again after minutes, or when the kind changes (lib/ops/install/parts/kinds.ts).
+    await ask(['annotate', '--overwrite', '-f', file, `kf-test/looked=${Date.now()}`]);
+    return false;
+  });
+}
+
 export async function installRoles(): Promise<void> {
   await kubectl(['apply', '--server-side', '-f', join(manifests, 'roles.generated.yaml')]);
 }

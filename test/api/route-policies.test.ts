@@ -2,7 +2,7 @@
 
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ask, installKinds, installPolicies, installRoles, kubectl, makeNamespace, makeSpaceLike } from './kubectl.ts';
+import { ask, installKinds, installPolicies, installRoles, kubectl, makeNamespace, makeSpaceLike, removeKinds } from './kubectl.ts';
 
 const run = Date.now().toString(36);
 const space = `space-${run}`;
@@ -58,7 +58,7 @@ afterAll(async () => {
   await kubectl(['delete', 'clusterrole', everything.metadata.name]);
   await kubectl(['delete', 'cfdomain', '-n', 'cf', ...['d', 'own', 'theirs', 'shared'].map((name) => `${name}-${run}`)]);
   // Tests of setup check whether it installs these kinds if there are none.
-  await kubectl(['delete', '--ignore-not-found', '-f', gatewayKinds]);
+  await removeKinds(gatewayKinds);
 });
 
 async function create(input: object, who: string): Promise<string> {

@@ -11,7 +11,7 @@ import { knownKeys } from '../../src/lib/ops/install/settings-schema.ts';
 import { auditEnd, auditFrom, writesOfKf } from '../support/audit.ts';
 import { differing, named, type Objects, type Printed } from './setup-objects.ts';
 import { kf } from './kf.ts';
-import { kubectl, makeNamespace, makeStorageClass, type Answer } from './kubectl.ts';
+import { kubectl, makeNamespace, makeStorageClass, removeKinds, type Answer } from './kubectl.ts';
 import { ofOutside, options, traefikPorts, type Option, type Settings } from './setup-option-table.ts';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'kf-options-'));
@@ -248,7 +248,7 @@ describe('a gateway of the operator', () => {
 
   beforeAll(() => makeNamespace('infra'));
   afterAll(async () => {
-    await kubectl(['delete', '--ignore-not-found', '-f', kinds]);
+    await removeKinds(kinds);
     await kubectl(['delete', 'namespace', 'infra', '--wait=false']);
   });
 

@@ -10,7 +10,7 @@ import { describeObject, kindOf, prunedKinds, setupObject } from '../../src/lib/
 import { planPrune, prune } from '../../src/lib/ops/install/prune.ts';
 import { resolvePlan } from '../../src/lib/ops/install/request.ts';
 import { kf } from './kf.ts';
-import { installKinds, kubectl, makeNamespace, makeSpaceLike, makeStorageClass } from './kubectl.ts';
+import { installKinds, kubectl, makeNamespace, makeSpaceLike, makeStorageClass, removeKinds } from './kubectl.ts';
 
 const run = Date.now().toString(36);
 const ns = `prune-${run}`;
@@ -108,7 +108,7 @@ afterAll(async () => {
   const own = [...unmarked, ...bare, ...last, ...marked].map((object) => ({ ...object }));
   await kubectl(['delete', '--ignore-not-found', '--wait=false', '-f', '-'], { input: own });
   await kubectl(['delete', 'namespace', ns, '--wait=false']);
-  await kubectl(['delete', '--ignore-not-found', '-f', gatewayKinds]);
+  await removeKinds(gatewayKinds);
 });
 
 async function thereOf(objects: Sample[]): Promise<string[]> {

@@ -39,6 +39,23 @@ test('kinds of the Gateway API that setup installed are removed, but not if some
   expect(cluster.all(routeType).map(({ metadata }) => metadata.name)).toEqual(['theirs']);
 });
 
+test('a kind whose deletion the API server has not tried again is changed, so that it tries', async () => {
+  const cluster = new MemoryCluster();
+  const crd = kindOfGatewayApi('gateways', 'Gateway');
+  const conditions = [{ type: 'Terminating', status: 'True', reason: 'InstanceDeletionFailed' }];
+  const { name = '' } = crd.metadata;
+  const finalizers = ['customresourcecleanup.apiextensions.k8s.io'];
+  await cluster.create(crdType, { ...crd, metadata: { ...crd.metadata, finalizers }, ...{ status: { conditions } } });
+  cluster.intercept = (verb) => {
+    // The API server: it deletes the kind when that changes, for the first time after the deletion has failed.
+    if (verb === 'list' && cluster.peek(crdType, undefined, name)?.metadata.annotations !== undefined) {
+      return cluster.mergePatch(crdType, undefined, name, { metadata: { finalizers: [] } }).then(() => undefined);
+    }
+  };
+  await run(cluster);
+  expect(cluster.all(crdType)).toEqual([]);
+});
+
 test('if the controller does not run, orgs and spaces are deleted with their finalizers and namespaces without a wait', async () => {
   const cluster = new MemoryCluster();
   const finalizers = (kind: string): string[] => [`cf${kind}.korifi.cloudfoundry.org`, 'theirs.example.com/last'];

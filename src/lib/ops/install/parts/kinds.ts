@@ -1,6 +1,8 @@
 // The kinds of kf, and those of the Gateway API if the cluster has none.
 
-import { resource, type KubeObject, type ResourceType } from '../../../api/object.ts';
+import { resource, type KubeObject, type ResourceType, type Stored } from '../../../api/object.ts';
+import { KfError } from '../../../errors.ts';
+import type { Cluster } from '../../../kube/cluster.ts';
 import { readManifests } from '../assets.ts';
 import { kindNamed } from '../kinds.ts';
 import type { Part, PartInput } from '../part.ts';
@@ -8,6 +10,7 @@ import { listOrNone, selector, waitUntilGone, type Removal } from '../removal.ts
 import { waitForCondition } from '../waits.ts';
 
 interface Crd extends KubeObject {
+  status?: { conditions?: { type: string; status: string; reason?: string }[] };
   spec: { group: string; names: { plural: string; kind: string }; scope: string; versions: { name: string; served: boolean }[] };
 }
 
@@ -38,11 +41,26 @@ async function removeKinds({ cluster, result }: Removal): Promise<void> {
   }
 }
 
+/**
+ * An API server that could not list the objects of a kind tries again much later, after minutes: "storage is (re)initializing", Kubernetes 1.36.
+ * It tries at once when the kind changes.
+ */
+async function retryDeletion(cluster: Cluster, crd: Stored<Crd>): Promise<void> {
+  const hasFailed =
+    crd.status?.conditions?.some(({ type, reason }) => type === 'Terminating' && reason === 'InstanceDeletionFailed') ?? false;
+  if (!hasFailed) return;
+  const metadata = { annotations: { 'kf.cloudfoundry.org/deletion-tried-after': crd.metadata.resourceVersion } };
+  await cluster.mergePatch(crdType, undefined, crd.metadata.name, { metadata }).catch((error: unknown) => {
+    if (!(error instanceof KfError && error.code === 'not-found')) throw error;
+  });
+}
+
 /** A kind is gone only when its last object is; a setup before that would see the kind as existing. */
 async function waitForKinds(removal: Removal): Promise<void> {
   const kept = removal.result.kept.map(({ object }) => object);
   await waitUntilGone(removal, 'the custom resource definitions', async () => {
     const { items } = await listOrNone(removal.cluster, crdType, selector);
+    for (const crd of items) await retryDeletion(removal.cluster, crd);
     return items.map(({ metadata }) => `CustomResourceDefinition ${metadata.name}`).filter((named) => !kept.includes(named));
   });
 }
