@@ -1,6 +1,6 @@
 // How many connections clients may have to the gateway, and how much of a request the gateway keeps that no app has read (decision 82).
 
-/** The third part of the program. */
+/** The last part of the program. */
 export const guardConnections = String.raw`
 const (
 	// For all clients together. One address may have as many as are left for others, so the first one gets half.

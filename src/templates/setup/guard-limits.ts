@@ -56,12 +56,16 @@ type backend struct {
 	informed int
 	suspect  int
 	queue    []*exchange
+	visitors map[string]*visitor
 }
 
 // A request with its answer. It takes the place of the answer's writer, so that it sees the end of the headers.
 type exchange struct {
 	http.ResponseWriter
+	client  string
 	backend *backend
+	placed  bool
+	place   int
 	conn    net.Conn
 	cancel  context.CancelFunc
 	done    <-chan struct{}
@@ -179,29 +183,6 @@ func (x *exchange) blame() {
 		suspects += b.reading
 	}
 	b.suspect = suspectTicks
-}
-
-// Traefik calls it with the address of the instance before it connects.
-func (x *exchange) getConn(address string) {
-	address = address[:strings.LastIndexByte(address, ':')]
-	mu.Lock()
-	b, known := backends[address]
-	if !known {
-		b = &backend{}
-		backends[address] = b
-	}
-	if x.backend == nil {
-		if b.requests < maxRequests-requests || b.requests == 0 && requests < maxRequests {
-			x.backend = b
-			b.requests++
-			requests++
-		} else {
-			x.status = 503
-			x.refusal = "This app has too many requests that it has not answered. Try again later.\n"
-			x.cancel()
-		}
-	}
-	mu.Unlock()
 }
 
 // HTTP/2 begins with headers whose names begin with a colon.

@@ -3,6 +3,7 @@
 import type { GatewayPlugin } from './gateway-plugin.ts';
 import { guardConnections } from './guard-connections.ts';
 import { guardLimits } from './guard-limits.ts';
+import { guardPlaces } from './guard-places.ts';
 
 /** Sees each request and its answer. */
 const answers = String.raw`type Config struct{}
@@ -84,8 +85,9 @@ func (x *exchange) finish() {
 	mu.Lock()
 	if x.backend != nil {
 		x.end(answered)
-		x.backend.requests--
-		requests--
+		if x.placed {
+			x.release()
+		}
 	}
 	if x.streams {
 		delete(streams, x)
@@ -243,7 +245,7 @@ func New(_ context.Context, after http.Handler, _ *Config, _ string) (http.Handl
 			}
 		}()
 		ctx, cancel := context.WithCancel(r.Context())
-		x := &exchange{ResponseWriter: w, cancel: cancel, done: ctx.Done(), head: r.Method == "HEAD", headers: len(w.Header()), length: -1}
+		x := &exchange{ResponseWriter: w, client: client, cancel: cancel, done: ctx.Done(), head: r.Method == "HEAD", headers: len(w.Header()), length: -1}
 		defer x.finish()
 		trace := &httptrace.ClientTrace{
 			GetConn:              x.getConn,
@@ -265,5 +267,5 @@ export const guardPlugin: GatewayPlugin = {
   name: 'guard',
   summary: 'Limits what one instance of an app takes of the gateway.',
   // One file: in several the interpreter mixes up methods.
-  sources: { 'guard.go': `${guardLimits}\n${answers}${guardConnections}` },
+  sources: { 'guard.go': `${guardLimits}${guardPlaces}\n${answers}${guardConnections}` },
 };

@@ -17,6 +17,9 @@ let pod: string;
 /** Reads nothing of what clients send. */
 const mute = `const all = []; require("net").createServer({ pauseOnConnect: true }, (c) => { c.on("error", () => {}); all.push(c); }).listen(process.env.PORT)`;
 
+/** Answers when it has the whole request. */
+const patient = `require("http").createServer((q, s) => q.resume().on("end", () => s.end("all of it"))).listen(process.env.PORT)`;
+
 /**
  * In the attacker's pod: opens connections to the gateway, each with what the mode says, and prints how many were opened, and how many were open at the
  * end: 5 s after the last one was opened, or when the gateway has ended all of them. Written by hand, since clients keep the rules.
@@ -45,6 +48,9 @@ const modes = {
     const more = () => { if (s.destroyed) return; const all = [];
       for (let i = 0; i < 50; i++, id += 2) all.push(frame(1, 5, id, fields("GET")), frame(3, 0, id, cancel));
       s.write(Buffer.concat(all), () => setImmediate(more)); }; more(); },
+  // Sends a byte of an upload every 2 s.
+  slow: (s) => { s.write("POST / HTTP/1.1\r\nHost: " + host + "\r\nContent-Length: 1000000\r\n\r\n");
+    const timer = setInterval(() => s.write("a"), 2000); s.on("close", () => clearInterval(timer)); },
 };
 let [opened, open] = [0, 0];
 require("node:dns").lookup("kf-gateway.kf-node.svc", async (error, address) => {
@@ -55,7 +61,7 @@ require("node:dns").lookup("kf-gateway.kf-node.svc", async (error, address) => {
   });
   for (let i = 0; i < Number(count); i += 4) await Promise.all(Array.from({ length: 4 }, connect));
   const end = () => { console.log(JSON.stringify({ opened, open })); process.exit(0); };
-  if (mode === "uploads" || mode === "headers") return setTimeout(end, 5000);
+  if (["uploads", "headers", "slow"].includes(mode)) return setTimeout(end, 5000);
   setInterval(() => { if (open === 0) end(); }, 100);
 });`;
 
@@ -65,12 +71,13 @@ beforeAll(async () => {
   ({ space } = place);
   attacker = await world.member('spaceDeveloper', place);
   await kf.ok('push', 'other', '-o', sample, '-m', '64M');
+  await kf.ok('push', 'patient', '-o', sample, '-m', '128M', '-c', `exec node -e '${patient}'`);
   await attacker.kf.ok('push', 'mute', '-o', sample, '-m', '512M', '-u', 'process', '-c', `exec node -e '${mute}'`, '--no-route');
   await attacker.kf.ok('map-route', 'mute', 'apps.localhost', '-n', 'mute');
   pod = await podOfSpace(space);
 });
 afterAll(async () => {
-  await kf.run(['delete', 'other', '-r', '-f']);
+  for (const app of ['other', 'patient']) await kf.run(['delete', app, '-r', '-f']);
   await Promise.all([kf.remove(), world.remove()]);
 });
 
@@ -80,14 +87,26 @@ interface Connections {
 }
 
 /** Runs the attack, and asks another app all the time: every answer is good, and the gateway is not restarted. */
-async function attack(mode: string, count: number): Promise<Connections> {
+async function attack(mode: string, count: number, { host = 'mute', other = 'other' } = {}): Promise<Connections> {
   const before = await startsOfGateway();
-  const attacking = attacker.kubectl(['exec', '-n', space, pod, '--', 'node', '-e', program, mode, 'mute.apps.localhost', String(count)]);
+  const attacking = attacker.kubectl([
+    'exec',
+    '-n',
+    space,
+    pod,
+    '--',
+    'node',
+    '-e',
+    program,
+    mode,
+    `${host}.apps.localhost`,
+    String(count),
+  ]);
   let isOver = false;
   void attacking.finally(() => (isOver = true));
   const answers = new Map<unknown, number>();
   while (!isOver) {
-    const answer = await get('other.apps.localhost').then(
+    const answer = await get(`${other}.apps.localhost`).then(
       ({ status }) => status,
       (error: unknown) => String(error),
     );
@@ -118,4 +137,9 @@ test('the gateway gives one address a part of its connections only, and others c
 
 test('the gateway ends connections that only begin and cancel requests, and serves other apps', async () => {
   expect(await attack('cancels', 4)).toMatchObject({ open: 0 });
+});
+
+test('slow uploads to an app with one instance, more than it may have, take no place from another client', async () => {
+  // It may have 1,024 requests.
+  expect((await attack('slow', 1_500, { host: 'patient', other: 'patient' })).opened).toBe(1_500);
 });
