@@ -142,11 +142,15 @@ describe('flags for processes', () => {
     expect(paused.stdout).toMatch(
       /Active deployment with status PAUSED \(since .+\)\nstrategy: +canary\nmax-in-flight: +1\ncanary-steps: +1\/2\n/,
     );
+    const versions = /\ntype: +web\n[^]*\ninstances: +1\/1\n[^]*\n#0 +running[^]*\ntype: +web\n[^]*\ninstances: +1\/1\n[^]*\n#0 +running/;
+    expect(paused.stdout).toMatch(versions);
+    expect((await kf.ok('app', 'flags-canary')).stdout).toMatch(versions);
     const failed = (await answers()).filter((status) => status !== 200);
     expect([...new Set(failed)]).toEqual([500]);
     expect(failed.length).toBeLessThanOrEqual(20);
     await kf.ok('cancel-deployment', 'flags-canary');
     await until('the version before', async () => (await kf.json<App>('app', 'flags-canary')).deployment.status === 'CANCELED');
+    expect((await kf.ok('app', 'flags-canary')).stdout.match(/^type:/gm)).toHaveLength(1);
     expect((await answers()).every((status) => status === 200)).toBe(true);
     const refused = await kf.run(['continue-deployment', 'flags-canary']);
     expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('No active deployment found for app.')]);

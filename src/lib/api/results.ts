@@ -56,6 +56,15 @@ export interface ProcessDetails extends ProcessCount {
   /** Names. */
   sidecars: string[];
   instanceDetails: InstanceDetails[];
+  /** While a deployment replaces instances: those of each version, the oldest version first. */
+  versions?: VersionInstances[];
+}
+
+/** The instances of one version of a process. */
+export interface VersionInstances {
+  running: number;
+  instances: number;
+  instanceDetails: InstanceDetails[];
 }
 
 /** Something that happened to an app. */

@@ -86,6 +86,11 @@ export function canaryOf(app: CFApp): CanaryProgress | undefined {
 /** What the controller does with the app's present change. */
 export type DeploymentState = 'DEPLOYING' | 'PAUSED' | 'CANCELING' | 'DEPLOYED' | 'CANCELED';
 
+const activeStates: readonly (string | undefined)[] = ['DEPLOYING', 'PAUSED', 'CANCELING'];
+
+/** The deployment has not ended. */
+export const isActive = (state: DeploymentState | 'STOPPED' | undefined): boolean => activeStates.includes(state);
+
 /**
  * The state of the app's present change, in the words of cf; undefined for an app that is stopped, or that was never started. The status may be about
  * the change before, or about an earlier step: then the change is on its way.

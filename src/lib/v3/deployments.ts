@@ -2,12 +2,10 @@
 
 import { annotations } from '../api/group.ts';
 import type { Stored } from '../api/object.ts';
-import { canaryOf, deploymentStateOf, maxInFlightOf, rolloutOf, strategyOf, type DeploymentState } from '../api/rollout.ts';
+import { canaryOf, deploymentStateOf, isActive, maxInFlightOf, rolloutOf, strategyOf, type DeploymentState } from '../api/rollout.ts';
 import type { CFApp } from '../api/types.generated.ts';
 import { defined } from '../defined.ts';
 import { identityOf, toOne, type LinkTo, type V3Resource } from './resource.ts';
-
-const isActive = (state: DeploymentState): boolean => state === 'DEPLOYING' || state === 'PAUSED' || state === 'CANCELING';
 
 /** The steps of a canary; the API has one step for a canary that named none. */
 function canaryFields(app: Stored<CFApp>): { options: object; status: object } {

@@ -1,6 +1,7 @@
 // `apps` and the block of one app, as cf prints them.
 
 import type { AppDetails, AppSummary, InstanceDetails, LastEnd, ProcessDetails } from '../api/results.ts';
+import { isActive } from '../api/rollout.ts';
 import { counted, formatBytes, formatMegabytes } from '../api/sizes.ts';
 import { line, message, pairs, table, type Block, type Cell } from './block.ts';
 import { longDate } from './dates.ts';
@@ -123,10 +124,12 @@ function renderProcess(process: ProcessDetails, withCommand: boolean): Block[] {
   return [pairs(...rows), ...renderInstances(process)];
 }
 
-const active: readonly string[] = ['DEPLOYING', 'PAUSED', 'CANCELING'];
+/** One for each version of a process while a deployment replaces its instances, as in cf. */
+const blocksOf = (process: ProcessDetails): ProcessDetails[] =>
+  process.versions === undefined ? [process] : process.versions.map((version) => ({ ...process, ...version }));
 
 function renderDeployment({ deployment }: AppDetails): Block[] {
-  if (deployment === undefined || !active.includes(deployment.status)) return [];
+  if (deployment === undefined || !isActive(deployment.status)) return [];
   const { status, strategy, maxInFlight, canary, next } = deployment;
   const since = deployment.since === undefined ? '' : ` (since ${longDate(deployment.since)})`;
   const rows: [string, Cell][] = [
@@ -190,7 +193,7 @@ export function renderApp(app: AppDetails, { commands = false }: { commands?: bo
     ...(buildpacks.length === 0 || app.lifecycle === 'docker'
       ? []
       : [{ ...table(['name', 'version', 'detect output', 'buildpack name'], buildpacks), indent: '\t' } as Block]),
-    ...app.processes.flatMap((process) => [line(), ...renderProcess(process, commands)]),
+    ...app.processes.flatMap(blocksOf).flatMap((process) => [line(), ...renderProcess(process, commands)]),
     ...renderDeployment(app),
     ...renderFailure(app),
   ];

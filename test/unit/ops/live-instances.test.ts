@@ -4,7 +4,7 @@ import type { Pod } from '../../../src/lib/api/pod-kind.ts';
 import { labels } from '../../../src/lib/api/group.ts';
 import type { Stored } from '../../../src/lib/api/object.ts';
 import type { CFProcess } from '../../../src/lib/api/types.generated.ts';
-import { withPods } from '../../../src/lib/ops/instances/pods.ts';
+import { podsByVersion, withPods } from '../../../src/lib/ops/instances/pods.ts';
 import { asStored } from '../../support/stored.ts';
 
 const process = { metadata: { name: 'web' } } as Stored<CFProcess>;
@@ -52,4 +52,26 @@ test('two versions with the same index are one instance', () => {
 test('an instance that the cluster refused keeps its reason', () => {
   const refused: IndexedInstance = { index: 0, state: 'DOWN', reason: 'QuotaExceeded' };
   expect(withPods([refused], process, [], 1)).toEqual([refused]);
+});
+
+test('living pods are told apart by version, the oldest version first', () => {
+  const of = (name: string, version: string, creationTimestamp: string, ending = false): Stored<Pod> => {
+    const made = pod(name, 0, { ending });
+    return {
+      ...made,
+      metadata: { ...made.metadata, creationTimestamp, labels: { ...made.metadata.labels, [labels.generation]: version } },
+    };
+  };
+  const pods = [
+    of('new-0', 'a', '2026-01-01T00:00:02Z'),
+    of('old-0', 'b', '2026-01-01T00:00:01Z'),
+    // It was evicted, and made again after the canary.
+    of('old-1', 'b', '2026-01-01T00:00:03Z'),
+    of('ended', 'c', '2026-01-01T00:00:00Z', true),
+    { ...pod('theirs', 0, { of: 'worker' }) },
+  ];
+  expect(podsByVersion(process, pods).map((version) => version.map(({ metadata }) => metadata.name))).toEqual([
+    ['old-0', 'old-1'],
+    ['new-0'],
+  ]);
 });

@@ -3,7 +3,7 @@
 import { addressesOf, desiredInstances, effectiveCommand, processesOf } from '../../api/app.ts';
 import { kinds, labels } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
-import { canaryOf, deploymentStateOf, maxInFlightOf, rolloutOf, strategyOf } from '../../api/rollout.ts';
+import { canaryOf, deploymentStateOf, isActive, maxInFlightOf, rolloutOf, strategyOf } from '../../api/rollout.ts';
 import type { DeploymentDetails } from '../../api/deployment-details.ts';
 import type { AppDetails, AppState, ProcessDetails } from '../../api/results.ts';
 import type { CFApp, CFBuild, CFProcess, CFRoute } from '../../api/types.generated.ts';
@@ -12,6 +12,8 @@ import type { SpaceSession } from '../../session/session.ts';
 import { LiveInstances } from '../instances/live.ts';
 
 const stateOf = (app: Stored<CFApp>): AppState => (app.spec.desiredState === 'STARTED' ? 'started' : 'stopped');
+
+const isBeingDeployed = (app: Stored<CFApp>): boolean => isActive(deploymentStateOf(app));
 
 function processDetails(
   app: Stored<CFApp>,
@@ -25,6 +27,7 @@ function processDetails(
   const command = effectiveCommand(process) ?? found;
   const { logRateLimitBPS } = process.spec;
   const instances = live.of(process);
+  const versions = isBeingDeployed(app) ? live.versions(process) : [];
   return {
     type: processType,
     running: app.spec.desiredState === 'STARTED' ? live.running(process) : 0,
@@ -35,6 +38,7 @@ function processDetails(
     healthCheck: process.spec.healthCheck.type,
     sidecars: (process.spec.sidecars ?? []).map(({ name }) => name),
     instanceDetails: instances,
+    ...(versions.length === 0 ? {} : { versions }),
     ...defined({ command }),
     ...(logRateLimitBPS === undefined || logRateLimitBPS < 0 ? {} : { logRateLimit: logRateLimitBPS }),
   };
@@ -73,8 +77,12 @@ export interface KnownOfApp {
   withoutUsage?: boolean;
 }
 
-/** After a wait for the controller, the controller is known to run, so the pods themselves are not read. */
+/**
+ * After a wait for the controller, the controller is known to run, so the pods themselves are not read. Only they tell the versions of a deployment
+ * apart.
+ */
 function readInstances(session: SpaceSession, app: Stored<CFApp>, known: KnownOfApp): LiveInstances | Promise<LiveInstances> {
+  if (isBeingDeployed(app)) return LiveInstances.read(session, app, { withPods: true });
   if (known.withoutUsage === true) return LiveInstances.told(app);
   return LiveInstances.read(session, app, { withPods: known.processes === undefined });
 }

@@ -6,12 +6,12 @@ import { computedResource, type KubeObject } from '../../api/object.ts';
 import type { Pod } from '../../api/pod-kind.ts';
 import type { ContainerStatus } from '../../api/pod.ts';
 import type { Stored } from '../../api/object.ts';
-import type { InstanceDetails, LastEnd } from '../../api/results.ts';
+import type { InstanceDetails, LastEnd, VersionInstances } from '../../api/results.ts';
 import { parseQuantity } from '../../api/sizes.ts';
 import type { CFApp, CFProcess } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import type { SpaceSession } from '../../session/session.ts';
-import { readPods, withPods } from './pods.ts';
+import { podsByVersion, readPods, withPods } from './pods.ts';
 import { defined } from '../../defined.ts';
 
 interface PodMetrics extends KubeObject {
@@ -85,6 +85,25 @@ export class LiveInstances {
     const byName = new Map((this.#pods ?? []).map((pod) => [pod.metadata.name, pod]));
     const there = this.#pods === undefined ? told : withPods(told, process, this.#pods, desiredInstances(process));
     return there.map((instance) => this.#describe(instance, byName.get(instance.pod ?? '')));
+  }
+
+  /** The instances of each version, the oldest version first; empty if there are not several, or if the pods are not known. */
+  versions(process: Stored<CFProcess>): VersionInstances[] {
+    const versions = podsByVersion(process, this.#pods ?? []);
+    if (versions.length < 2 || this.#app.spec.desiredState !== 'STARTED') return [];
+    const told = instancesOf(this.#app, process);
+    return versions.map((pods) => {
+      const byName = new Map(pods.map((pod) => [pod.metadata.name, pod]));
+      const there = withPods(
+        told.filter(({ pod }) => byName.has(pod ?? '')),
+        process,
+        pods,
+        0,
+      );
+      const instanceDetails = there.map((instance) => this.#describe(instance, byName.get(instance.pod ?? '')));
+      const running = instanceDetails.filter(({ state }) => state === 'running').length;
+      return { running, instances: instanceDetails.length, instanceDetails };
+    });
   }
 
   /** Number of running instances of a process. The list of pods is complete; a status lists only the first instances, but counts all. */

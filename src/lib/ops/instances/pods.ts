@@ -137,3 +137,14 @@ export function withPods(
     .map((instance): IndexedInstance => (instance.pod === undefined ? instance : { index: instance.index, state: 'DOWN' }));
   return [...told, ...untold, ...absent].toSorted((a, b) => a.index - b.index);
 }
+
+const bornAt = ({ metadata }: Stored<Pod>): string => metadata.creationTimestamp ?? '';
+
+/** The living pods of a process, by version, the oldest first. While nothing is replaced there is at most one version. */
+export function podsByVersion(process: Stored<CFProcess>, pods: readonly Stored<Pod>[]): Stored<Pod>[][] {
+  const live = pods.filter(
+    ({ metadata }) => metadata.labels?.[labels.guid] === process.metadata.name && metadata.deletionTimestamp === undefined,
+  );
+  const byBirth = live.toSorted((a, b) => bornAt(a).localeCompare(bornAt(b)));
+  return [...Map.groupBy(byBirth, ({ metadata }) => metadata.labels?.[labels.generation] ?? '').values()];
+}
