@@ -20,7 +20,7 @@ import {
 import { podType, type Pod } from '../lib/api/pod-kind.ts';
 import type { KubeObject, Stored } from '../lib/api/object.ts';
 import { networkPolicyType } from '../lib/api/network-policy.ts';
-import { httpRouteType } from '../lib/api/gateway.ts';
+import { httpRouteType, referenceGrantType } from '../lib/api/gateway.ts';
 import { annotations, kinds, labels, places } from '../lib/api/group.ts';
 import type { AppWorkload, BuildWorkload, TaskWorkload } from '../lib/api/types.generated.ts';
 import type { Source } from './runtime/informer.ts';
@@ -94,6 +94,7 @@ export function sources(rootNamespace: string): Source[] {
     source({ type: serviceType, labelSelector: labels.appGuid }),
     source({ type: podDisruptionBudgetType, labelSelector: labels.appGuid }),
     source({ type: httpRouteType, labelSelector: labels.routeGuid, optional: true }),
+    source({ type: referenceGrantType, labelSelector: labels.routeGuid, optional: true }),
     source({ type: namespaceType, labelSelector: labels.managedBy }),
     source({ type: serviceAccountType, labelSelector: labels.managedBy }),
     source({ type: roleBindingType, trim: trimRoleBinding }),

@@ -7,13 +7,15 @@ import type { BackendReference, HttpRoute, ParentReference, RouteFilter, RouteMa
 import { kinds, labels } from '../lib/api/group.ts';
 import type { CFRoute } from '../lib/api/types.generated.ts';
 import { ownerReference } from './metadata.ts';
+import { defined } from '../lib/defined.ts';
 
 /** Header that sends a request to one generation, whatever the weights are. */
 export const generationHeader = 'kf-generation';
 
 export interface RouteBackend {
-  /** Service in the route's namespace. */
   service: string;
+  /** Namespace of the Service; left out: the route's. */
+  namespace?: string;
   port: number;
   generation: string;
   weight: number;
@@ -96,10 +98,11 @@ export function buildHttpRoute({
 }: HttpRouteInput): HttpRoute {
   const { name, namespace } = route.metadata;
   const paths = pathMatches(route.spec.path ?? '', pathExpressions);
-  const reference = ({ service, port }: RouteBackend, weight: number): BackendReference => ({
+  const reference = ({ service, namespace: other, port }: RouteBackend, weight: number): BackendReference => ({
     group: '',
     kind: 'Service',
     name: service,
+    ...defined({ namespace: other }),
     port,
     weight,
   });

@@ -3,7 +3,7 @@
 import { isFreeForEveryHost } from '../lib/api/domains.ts';
 import { annotations, kinds } from '../lib/api/group.ts';
 import { appGuidsOf } from '../lib/api/names.ts';
-import type { CFDomain, CFRoute, RouteDestination } from '../lib/api/types.generated.ts';
+import type { CFDomain, CFRoute, RouteDestination, RouteOwner } from '../lib/api/types.generated.ts';
 import { assemble } from './metadata.ts';
 import type { Authorship } from './metadata.ts';
 import { defined } from '../lib/defined.ts';
@@ -33,6 +33,8 @@ export interface RouteInput {
   /** GUID of the space's org; left out: not known. */
   org?: string | undefined;
   destinations?: RouteDestination[];
+  /** The route of another space that has this address. */
+  sharedFrom?: RouteOwner | undefined;
 }
 
 export function buildRoute(input: RouteInput, author: Authorship): CFRoute {
@@ -43,6 +45,7 @@ export function buildRoute(input: RouteInput, author: Authorship): CFRoute {
     protocol: 'http' as const,
     domainRef: defined({ name: domain.metadata.name, namespace: domain.metadata.namespace }),
     destinations: input.destinations ?? [],
+    ...defined({ sharedFrom: input.sharedFrom }),
   };
   // Only an operator may set this; for all others the API server rejects the route. On a domain of the org it is not needed.
   const wildcard = input.host === '*' && !isFreeForEveryHost(domain, input.org, path) ? { [annotations.wildcard]: 'allowed' } : {};

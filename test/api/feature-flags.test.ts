@@ -27,6 +27,7 @@ const give = (user: string, role: keyof typeof cfRoles, namespace: string) =>
 const object = (kind: string, name: string, spec: object) => ({ apiVersion, kind, metadata: { name, namespace: space }, spec });
 const app = (name: string, type: string) =>
   object('CFApp', name, { displayName: name, desiredState: 'STOPPED', lifecycle: { type, data: { stack: '' } } });
+const oldRoute = object('CFRoute', 'old', { host: 'old', domainRef: { name: 'd', namespace: 'cf' } });
 const source = { registry: { image: 'nginx:1' } };
 const cfPackage = (name: string, type: string) => object('CFPackage', name, { type, appRef: { name: 'app' }, source });
 const web = object('CFProcess', 'web', {
@@ -53,7 +54,9 @@ beforeAll(async () => {
   await give(developer, 'spaceDeveloper', space);
   for (const ns of [org, space]) await give(manager, 'organizationManager', ns);
   for (const ns of ['cf', space]) await give(operator, 'admin', ns);
-  await kubectl(['create', '-f', '-'], { input: [app('app', 'buildpack'), app('docker', 'docker'), cfPackage('bits', 'bits'), web] });
+  await kubectl(['create', '-f', '-'], {
+    input: [app('app', 'buildpack'), app('docker', 'docker'), cfPackage('bits', 'bits'), web, oldRoute],
+  });
   await kubectl(['create', '-f', '-'], { input: roleOf('ann') });
   await until('the rights', async () => (await ask(['get', 'cfapps', '-n', space], { as: developer })).code === 0);
 });
@@ -106,6 +109,15 @@ const deeds: Deed[] = [
   creating('app_bits_upload', 'a package of source code', cfPackage('new', 'bits')),
   patching('app_bits_upload', 'another source for a package', 'cfpackage', 'bits', { source: { registry: { image: 'nginx:2' } } }),
   creating('route_creation', 'a route', object('CFRoute', 'new', { host: 'new', domainRef: { name: 'd', namespace: 'cf' } })),
+  creating(
+    'route_sharing',
+    'a route of another space',
+    object('CFRoute', 'half', {
+      ...{ host: 'half', domainRef: { name: 'd', namespace: 'cf' } },
+      sharedFrom: { space: 'other-space', route: 'theirs', uid: 'uid' },
+    }),
+  ),
+  patching('route_sharing', 'a route for another space', 'cfroute', 'old', { sharedWith: ['other-space'] }),
   creating('task_creation', 'a task', object('CFTask', 'new', { appRef: { name: 'app' }, command: 'true' })),
   creating(
     'service_instance_creation',
@@ -170,6 +182,7 @@ describe('a disabled feature flag', () => {
       patching('', 'a start', 'cfapp', 'docker', { desiredState: 'STARTED' }),
       patching('', 'a start', 'cfapp', 'app', { desiredState: 'STARTED' }),
       patching('', 'another command', 'cfprocess', 'web', { command: 'other' }),
+      patching('', 'another destination', 'cfroute', 'old', { destinations: [{ guid: 'g', appRef: { name: 'app' }, processType: 'web' }] }),
       patching('', 'the same number', 'cfprocess', 'web', { desiredInstances: 1 }),
       creating('', 'an app', app('new', 'buildpack')),
       creating('', 'a build', object('CFBuild', 'new', { appRef: { name: 'app' }, packageRef: { name: 'bits' }, ...lifecycle })),

@@ -69,6 +69,18 @@ const destination = named(
   }),
 );
 
+const routeOwner = named(
+  'RouteOwner',
+  object(
+    {
+      'space!': string({ maxLength: 63, description: 'GUID of its space' }),
+      'route!': string({ maxLength: 253, description: 'its GUID' }),
+      'uid!': string({ maxLength: 64, description: 'metadata.uid of its CFRoute: another route that gets its GUID is not meant' }),
+    },
+    { description: 'the route of another space that has the address; this one only adds destinations to it' },
+  ),
+);
+
 const textOf = (object: string, key: string) => `(has(${object}.${key}) ? ${object}.${key} : "")`;
 const unchanged = (key: string, noun: string): Rule => ({
   rule: `${textOf('self', key)} == ${textOf('oldSelf', key)}`,
@@ -112,6 +124,11 @@ const route: Kind = {
         rules({ rule: 'has(self.name) && self.name != ""', message: 'A route needs a domain (domainRef.name)' }),
       ),
       destinations: listBy('guid', destination),
+      sharedWith: list(string({ minLength: 1, maxLength: 63 }), {
+        maxItems: 20,
+        description: 'GUIDs of other spaces whose routes with sharedFrom may lead this address to apps of theirs',
+      }),
+      sharedFrom: routeOwner,
     },
     rules(
       { rule: `(has(self.protocol) && self.protocol == "tcp") || ${textOf('self', 'host')} != ""`, message: 'A route needs a host' },
@@ -119,6 +136,14 @@ const route: Kind = {
       unchanged('path', 'path'),
       unchanged('protocol', 'protocol'),
       unchanged('domainRef.name', 'domain'),
+      {
+        rule: 'has(self.sharedFrom) == has(oldSelf.sharedFrom) && (!has(self.sharedFrom) || self.sharedFrom == oldSelf.sharedFrom)',
+        message: 'The owner of a shared route cannot be changed; share it again',
+      },
+      {
+        rule: '!has(self.sharedFrom) || !has(self.sharedWith) || self.sharedWith.size() == 0',
+        message: 'Only the space that owns a route shares it',
+      },
     ),
   ),
   status: statusOf({ fqdn: string({ maxLength: 512 }), uri: string({ maxLength: 1024 }), destinations: listBy('guid', destination) }),

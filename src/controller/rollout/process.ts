@@ -16,6 +16,7 @@ import { WaitingError, type Result } from '../runtime/result.ts';
 import { conditionsWith, readyStatement, writeStatus, type Statement } from '../runtime/status.ts';
 import { keyOf, splitKey } from '../runtime/store.ts';
 import { appIndexes, appsByDroplet, dropletOf, foreignBuild, processKeys, wantedInstances } from '../relations.ts';
+import { halvesByOwner, halvesOf } from '../shared-routes.ts';
 import { withProcessDefaults } from './process-defaults.ts';
 import { targetAfterCancellation, type Target } from './cancellation.ts';
 import { createGeneration, findGeneration, isWhole, liveInputsOf, replaceLost, workloadsOf } from './generation.ts';
@@ -46,7 +47,7 @@ export function processReconciler(): Reconciler {
       watch<CFRoute>(kinds.route, processesOfRoute),
       watch<HttpRoute>(httpRouteType, (route, stores) => {
         const own = stores.of(kinds.route).get(route.metadata.namespace, route.metadata.name);
-        return own === undefined ? [] : processesOfRoute(own, stores);
+        return own === undefined ? [] : [own, ...halvesOf(own, stores)].flatMap((one) => processesOfRoute(one, stores));
       }),
       watch<CFBuild>(kinds.build, (build, stores) =>
         stores
@@ -57,7 +58,7 @@ export function processReconciler(): Reconciler {
       watch<PodDisruptionBudget>(podDisruptionBudgetType, (budget) => ownKey(budget, budget.metadata.labels?.[labels.guid])),
     ],
     reads: [kinds.space, kinds.org, kinds.domain, namespaceType],
-    indexes: [...appIndexes, instancesByProcess],
+    indexes: [...appIndexes, instancesByProcess, halvesByOwner],
     reconcile: (key, context) => reconcile(key, context, rollouts),
   };
 }

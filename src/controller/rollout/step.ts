@@ -1,16 +1,16 @@
 // Runs one step of a process's rollout: reads the state, calls the planner, applies the plan, and reports the progress.
 
 import type { Stored } from '../../lib/api/object.ts';
-import { httpRouteType } from '../../lib/api/gateway.ts';
 import { annotations, kinds } from '../../lib/api/group.ts';
 import { canaryOf, isCanceled, maxInFlightOf, strategyOf } from '../../lib/api/rollout.ts';
-import type { AppWorkload, CFApp, CFProcess, CFProcessStatus, CFRoute, GenerationStatus } from '../../lib/api/types.generated.ts';
+import type { AppWorkload, CFApp, CFProcess, CFProcessStatus, GenerationStatus } from '../../lib/api/types.generated.ts';
 import { servingAnnotation } from '../../templates/http-route.ts';
 import { generationOf } from '../../templates/stateful-set.ts';
 import { podInstances } from '../instances/pod-instances.ts';
 import { BoundedMap } from '../runtime/bounded-map.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import { routesTo, spaceOf, wantedInstances } from '../relations.ts';
+import { httpRouteOf } from '../shared-routes.ts';
 import { canaryStepOf } from './canary.ts';
 import type { Target } from './cancellation.ts';
 import { workloadsOf } from './generation.ts';
@@ -131,9 +131,7 @@ export class Rollouts {
   /** The weights that every HTTPRoute of the process has and its gateway has accepted; undefined while they differ. */
   #carried(view: View): string | undefined {
     const guid = view.process.metadata.name;
-    const routes = routesTo(view.process, view.context.stores).map(({ route }) =>
-      view.context.stores.of(httpRouteType).get(route.metadata.namespace, route.metadata.name),
-    );
+    const routes = routesTo(view.process, view.context.stores).map(({ route }) => httpRouteOf(route, view.context.stores));
     const texts = routes.map((route) =>
       route === undefined || acceptance(route)?.accepted !== true ? undefined : route.metadata.annotations?.[servingAnnotation(guid)],
     );
@@ -143,8 +141,7 @@ export class Rollouts {
 
   /** True when the gateway has loaded the present form of every route of the process, or cannot be asked. */
   #isLoaded({ process, context: { stores } }: View): boolean {
-    const httpRouteOf = ({ metadata }: Stored<CFRoute>) => stores.of(httpRouteType).get(metadata.namespace, metadata.name);
-    return routesTo(process, stores).every(({ route }) => isSettled(route, httpRouteOf(route)));
+    return routesTo(process, stores).every(({ route }) => isSettled(route, httpRouteOf(route, stores)));
   }
 
   /**

@@ -15,6 +15,7 @@ import type { Instance } from '../instances/instances.ts';
 import { BoundedMap } from '../runtime/bounded-map.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import { gatewayAddress, routesTo, type MappedDestination } from '../relations.ts';
+import { httpRouteOf } from '../shared-routes.ts';
 import { defined } from '../../lib/defined.ts';
 import { limitInterimAnswers } from '../../lib/interim-answers.ts';
 
@@ -221,7 +222,7 @@ export class Proofs {
   /** Undefined once the gateway has accepted the route with the generation's rule. */
   #awaitGateway(context: Context, route: Stored<CFRoute>, generation: string, attempts: Attempts): Proof | undefined {
     const waited = context.now() - attempts.since;
-    const live = context.stores.of(httpRouteType).get(route.metadata.namespace, route.metadata.name);
+    const live = httpRouteOf(route, context.stores);
     const taken = live === undefined || !hasRule(live, generation) ? undefined : acceptance(live);
     const address = route.status?.uri ?? route.spec.host ?? '';
     if (taken?.accepted === true) return undefined;

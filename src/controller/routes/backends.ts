@@ -58,7 +58,13 @@ function sharesOf(workloads: readonly Stored<AppWorkload>[], serving: string, is
   return new Map([...raw].map(([hash, weight]) => [hash, total === 0 ? 0 : Math.round((wholeShare * weight) / total)]));
 }
 
-export function backendsOf(route: Stored<CFRoute>, destinations: readonly RouteDestination[], stores: Stores): Backends {
+/** @param isOnly no other destination of the address gets requests, so the numbers of instances need no common scale */
+export function backendsOf(
+  route: Stored<CFRoute>,
+  destinations: readonly RouteDestination[],
+  stores: Stores,
+  isOnly = destinations.length === 1,
+): Backends {
   const { namespace } = route.metadata;
   const result: Backends = { backends: [], services: [], serving: {}, serves: false };
   for (const destination of destinations) {
@@ -80,7 +86,7 @@ export function backendsOf(route: Stored<CFRoute>, destinations: readonly RouteD
     const app = stores.of(kinds.app).get(namespace, appGuid);
     const isWanted = app !== undefined && wantedInstances(app, found) > 0;
     if (isWanted) result.serves = true;
-    for (const [generation, share] of sharesOf(workloads, text, destinations.length === 1)) {
+    for (const [generation, share] of sharesOf(workloads, text, isOnly)) {
       // A stopped app gets no share of the requests.
       const weight = isWanted ? share : 0;
       result.backends.push({ service: serviceName(destination.guid, generation, protocol), port, generation, weight });

@@ -15,6 +15,7 @@ import { keyOf } from '../runtime/store.ts';
 import { index, type Context, type Index, type Stores } from '../runtime/reconciler.ts';
 import { WaitingError } from '../runtime/result.ts';
 import { spaceOf as cfSpaceOf } from '../relations.ts';
+import { isHalf, ownerOf } from '../shared-routes.ts';
 import { claimLease, claimName, createLease, freeLease, heldClaim, isLeaseOf, leaseOwner, refusedClaim, trustMs } from '../names/leases.ts';
 import type { ClaimOutcome } from '../names/leases.ts';
 
@@ -33,7 +34,7 @@ const heldHosts = new Remembered(() => new BoundedMap<string, { lease: string; a
 const movedHosts = new Remembered(() => new BoundedMap<string, number>(10_000));
 
 /** Also true for a route that is being deleted: its host is free only when it is gone. */
-const isWanted = (route: Stored<CFRoute>): boolean => findCondition(route, conditionTypes.claimed)?.status !== 'False';
+const isWanted = (route: Stored<CFRoute>): boolean => !isHalf(route) && findCondition(route, conditionTypes.claimed)?.status !== 'False';
 const isClaimed = (route: Stored<CFRoute>): boolean => isWanted(route) && findCondition(route, conditionTypes.claimed)?.status === 'True';
 const spaceOf = (route: Stored<CFRoute>): string => route.metadata.namespace;
 
@@ -147,8 +148,16 @@ function mayTakeEveryHost(context: Context, route: Stored<CFRoute>, domain: Stor
   return isFreeForEveryHost(domain, cfSpaceOf(context.stores, spaceOf(route))?.metadata.namespace, route.spec.path);
 }
 
+/** The other space keeps the address of a route that it shares, so nothing is claimed. */
+function claimShared({ stores }: Context, route: Stored<CFRoute>, domain: Stored<CFDomain>): ClaimOutcome {
+  if (domain.spec.internal === true) return refusedClaim(reasons.protocolNotSupported, 'A route on an internal domain is not shared.');
+  if (ownerOf(route, stores) !== undefined) return heldClaim;
+  return refusedClaim(reasons.notShared, 'The route is of another space, which does not share it with this one.');
+}
+
 /** Claims host and path of a route, or says why the route cannot have them. Call it before any object is made for the route. */
 export async function claimRoute(context: Context, route: Stored<CFRoute>, domain: Stored<CFDomain>): Promise<ClaimOutcome> {
+  if (isHalf(route)) return claimShared(context, route, domain);
   const refusal = standingRefusal(route);
   if (refusal !== undefined) return refusal;
   const { host = '', protocol = 'http' } = route.spec;

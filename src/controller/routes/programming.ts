@@ -4,7 +4,6 @@
 import type { Stored } from '../../lib/api/object.ts';
 import { findCondition } from '../../lib/api/conditions.ts';
 import {
-  httpRouteType,
   isAboutRevision,
   mainBackends,
   revisionHeader,
@@ -20,6 +19,7 @@ import { BoundedMap } from '../runtime/bounded-map.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import type { Statement } from '../runtime/status.ts';
 import { gatewayAddress, processesByApp } from '../relations.ts';
+import { httpRouteOf, isTakenOver } from '../shared-routes.ts';
 import { acceptance, ask, markFeature, notServed, ownError, pauseAfter, type Answer } from '../rollout/traffic-probe.ts';
 
 const askTimeoutMs = 3_000;
@@ -79,7 +79,8 @@ function firstUnasked(
       .by(processesByApp.name, `${namespace}/${destination?.appRef.name ?? ''}`)
       .some(({ spec, status }) => spec.processType === destination?.processType && (status?.actualInstances ?? 0) > 0);
   };
-  return mainBackends(live).find((backend) => !answered.has(backend.name) && hasInstances(backend));
+  const isOwn = (backend: BackendReference): boolean => (backend.namespace ?? live.metadata.namespace) === namespace;
+  return mainBackends(live).find((backend) => isOwn(backend) && !answered.has(backend.name) && hasInstances(backend));
 }
 
 const generationOfService = ({ name }: BackendReference): string => name.slice(-10);
@@ -89,7 +90,8 @@ export class Programming {
 
   /** The condition of the route now; asks the gateway in the background when it is not known yet. */
   look(context: Context, route: Stored<CFRoute>): Programmed {
-    const live = context.stores.of(httpRouteType).get(route.metadata.namespace, route.metadata.name);
+    const live = httpRouteOf(route, context.stores);
+    if (!isTakenOver(route, live)) return {};
     const revision = revisionOf(live);
     if (live === undefined || revision === undefined) return {};
     const before = findCondition(route, conditionTypes.programmed);

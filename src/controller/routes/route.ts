@@ -3,10 +3,17 @@
 import type { KubeObject, Stored } from '../../lib/api/object.ts';
 import { findCondition, removeCondition } from '../../lib/api/conditions.ts';
 import { configMapType, namespaceType, serviceType, type Service } from '../../lib/api/core.ts';
-import { httpRouteType, httpsListenersOf, isRedirected, type HttpRoute } from '../../lib/api/gateway.ts';
+import {
+  httpRouteType,
+  httpsListenersOf,
+  isRedirected,
+  referenceGrantType,
+  type HttpRoute,
+  type ReferenceGrant,
+} from '../../lib/api/gateway.ts';
 import { annotations, conditionTypes, kinds, labels, reasons } from '../../lib/api/group.ts';
 import { isPrivate, isUsableBy } from '../../lib/api/domains.ts';
-import { addressOf, appGuidsOf } from '../../lib/api/names.ts';
+import { addressOf, appGuidsOf, serviceName } from '../../lib/api/names.ts';
 import type { AppWorkload, CFApp, CFBuild, CFDomain, CFProcess, CFRoute, RouteDestination } from '../../lib/api/types.generated.ts';
 import { buildDestinationService } from '../../templates/destination-service.ts';
 import { buildHttpRoute } from '../../templates/http-route.ts';
@@ -23,6 +30,8 @@ import { Programming } from './programming.ts';
 import { claimRoute, distrust, routesByHost } from './hosts.ts';
 import { ensureSlices, isInternal, removeSlices, sliceTrustMs } from './internal.ts';
 import { backendsOf, effectiveDestinations, type Backends } from './backends.ts';
+import { ensureGrants, servicesInUse, sharedBackends } from './shares.ts';
+import { halvesByOwner, isHalf, withPartners } from '../shared-routes.ts';
 import { instancesByProcess, watchInstances } from '../instances/pod-instances.ts';
 import { defined } from '../../lib/defined.ts';
 
@@ -66,7 +75,12 @@ function ofOrg(context: Context, route: Stored<CFRoute>, domain: Stored<CFDomain
 }
 
 const programming = new Remembered(() => new Programming());
-const routeKeys = (appKey: string, stores: Context['stores']): string[] => stores.of(kinds.route).by(routesByApp.name, appKey).map(keyOf);
+/** Routes to an app, and those that share their address. */
+const routeKeys = (appKey: string, stores: Context['stores']): string[] =>
+  stores
+    .of(kinds.route)
+    .by(routesByApp.name, appKey)
+    .flatMap((route) => withPartners(route, stores));
 const inOwn = (object: { metadata: { namespace?: string } }, name: string | undefined): string =>
   `${object.metadata.namespace ?? ''}/${name ?? ''}`;
 /** Routes on internal domains whose names lead to the pod. */
@@ -76,9 +90,12 @@ function internalRoutesTo({ metadata }: Pick<KubeObject, 'metadata'>, stores: Co
     isInternal(stores.of(kinds.domain).get(domainNamespace(route), route.spec.domainRef.name ?? ''));
   return routes.filter(isOnInternal).map(keyOf);
 }
-const labelled = (object: Stored<Service> | Stored<HttpRoute>): string[] => {
+/** The route that has made a part, and those that share its address. */
+const labelled = (object: Stored<Service> | Stored<HttpRoute> | Stored<ReferenceGrant>, stores: Context['stores']): string[] => {
   const guid = object.metadata.labels?.[labels.routeGuid];
-  return guid === undefined ? [] : [inOwn(object, guid)];
+  if (guid === undefined) return [];
+  const route = stores.of(kinds.route).get(object.metadata.namespace, guid);
+  return route === undefined ? [inOwn(object, guid)] : withPartners(route, stores);
 };
 
 export const routeReconciler: Reconciler = {
@@ -86,7 +103,7 @@ export const routeReconciler: Reconciler = {
   reads: [kinds.space, namespaceType],
   workers: 8,
   watches: [
-    watch(kinds.route),
+    watch<CFRoute>(kinds.route, withPartners),
     watch<CFApp>(kinds.app, (app, stores) => routeKeys(keyOf(app), stores)),
     watch<CFProcess>(kinds.process, (process, stores) => routeKeys(inOwn(process, process.spec.appRef.name), stores)),
     watch<AppWorkload>(kinds.appWorkload, (workload, stores) => routeKeys(inOwn(workload, workload.spec.appGUID), stores)),
@@ -100,10 +117,11 @@ export const routeReconciler: Reconciler = {
     watchInstances(internalRoutesTo),
     watch(serviceType, labelled),
     watch(httpRouteType, labelled),
+    watch(referenceGrantType, labelled),
     // The installation's settings: the gateway that they name is the parent of every route.
     watch(configMapType, (_info, stores) => stores.of(kinds.route).list().map(keyOf)),
   ],
-  indexes: [...appIndexes, instancesByProcess, servicesByRoute, routesByDomain, routesByHost],
+  indexes: [...appIndexes, instancesByProcess, servicesByRoute, routesByDomain, routesByHost, halvesByOwner],
   reconcile: async (key, context) => {
     const { ns, name } = splitKey(key);
     const live = context.stores.of(kinds.route).get(ns, name);
@@ -132,7 +150,7 @@ async function reconcileRoute(context: Context, live: Stored<CFRoute>): Promise<
   }
   try {
     if (isInternal(domain)) return await reconcileInternal(context, route, domain, claim.claimed);
-    const status = await ensureParts(context, route, domain);
+    const status = isHalf(route) ? await ensureHalf(context, route, domain) : await ensureParts(context, route, domain);
     const { statement, requeueAfterMs } = context.memory.of(programming).look(context, route);
     await write(context, route, status, claim.claimed, readyStatement, ...(statement === undefined ? [] : [statement]));
     return requeueAfterMs === undefined ? undefined : { requeueAfterMs };
@@ -182,11 +200,24 @@ async function withoutVanishedApps(context: Context, route: Stored<CFRoute>): Pr
 async function ensureParts(context: Context, route: Stored<CFRoute>, domain: Stored<CFDomain>): Promise<StatusOf<CFRoute>> {
   const { fqdn, uri } = addressOf(route, domain);
   const destinations = effectiveDestinations(route, context.stores);
-  const backends = backendsOf(route, destinations, context.stores);
+  const backends = sharedBackends(route, destinations, context.stores);
   await ensureServices(context, route, backends);
   await ensureHttpRoute(context, route, fqdn, backends, sectionsOf(context, domain));
-  await removeServices(context, keyOf(route), new Set(backends.backends.map(({ service }) => service)));
+  await removeServices(context, keyOf(route), new Set(servicesOf(backends)));
   return { ...route.status, fqdn, uri, destinations: destinations.map(withDefaults) };
+}
+
+const servicesOf = ({ services }: Backends): string[] =>
+  services.map(({ destinationGuid, generation, protocol }) => serviceName(destinationGuid, generation, protocol));
+
+/** A half has no HTTPRoute: the owner's leads to its Services, as soon as they and their grants are there. */
+async function ensureHalf(context: Context, route: Stored<CFRoute>, domain: Stored<CFDomain>): Promise<StatusOf<CFRoute>> {
+  const destinations = effectiveDestinations(route, context.stores);
+  const backends = backendsOf(route, destinations, context.stores);
+  await ensureServices(context, route, backends);
+  await ensureGrants(context, route, servicesOf(backends));
+  await removeServices(context, keyOf(route), new Set([...servicesOf(backends), ...servicesInUse(route, context.stores)]));
+  return { ...route.status, ...addressOf(route, domain), destinations: destinations.map(withDefaults) };
 }
 
 function withDefaults({ port, ...destination }: RouteDestination): RouteDestination {
@@ -279,6 +310,7 @@ async function removeAll(context: Context, routeKey: string): Promise<void> {
   const { ns, name } = splitKey(routeKey);
   const uid = context.stores.of(httpRouteType).get(ns, name)?.metadata.uid;
   if (uid !== undefined) await context.cluster.delete(httpRouteType, ns, name, { uid, signal: context.signal });
-  await removeServices(context, routeKey, new Set());
+  const route = context.stores.of(kinds.route).get(ns, name);
+  await removeServices(context, routeKey, new Set(route === undefined ? [] : servicesInUse(route, context.stores)));
   await removeSlices(context, { namespace: ns, name });
 }

@@ -25,6 +25,8 @@ export interface BackendReference {
   group?: string;
   kind?: string;
   name: string;
+  /** Left out: that of the HTTPRoute. */
+  namespace?: string;
   port: number;
   weight?: number;
 }
@@ -62,6 +64,13 @@ export interface Gateway extends KubeObject {
 }
 
 export const gatewayType = resource<Gateway>('gateway.networking.k8s.io', 'v1', 'Gateway', 'gateways');
+
+/** Lets routes of another namespace lead to a Service of this one. */
+export interface ReferenceGrant extends KubeObject {
+  spec?: { from: { group: string; kind: string; namespace: string }[]; to: { group: string; kind: string; name?: string }[] };
+}
+
+export const referenceGrantType = resource<ReferenceGrant>('gateway.networking.k8s.io', 'v1beta1', 'ReferenceGrant', 'referencegrants');
 
 export const httpRouteType = resource<HttpRoute>('gateway.networking.k8s.io', 'v1', 'HTTPRoute', 'httproutes');
 

@@ -276,6 +276,7 @@ export const reasons = {
   outOfMemory: 'OutOfMemory',
   buildTimeout: 'BuildTimeout',
   invalidDomainRef: 'InvalidDomainRef',
+  notShared: 'NotShared',
   credentialsSecretNotAvailable: 'CredentialsSecretNotAvailable',
   secretInvalid: 'SecretInvalid',
 } as const;

@@ -360,6 +360,24 @@ export interface RouteDestination {
   protocol?: 'http1' | 'http2';
 }
 
+/**
+ * the route of another space that has the address; this one only adds destinations to it
+ */
+export interface RouteOwner {
+  /**
+   * GUID of its space
+   */
+  space: string;
+  /**
+   * its GUID
+   */
+  route: string;
+  /**
+   * metadata.uid of its CFRoute: another route that gets its GUID is not meant
+   */
+  uid: string;
+}
+
 export interface DomainCertificate {
   issuer: string;
   notAfter: string;
@@ -673,6 +691,11 @@ export interface CFRouteSpec {
   protocol?: 'http' | 'tcp';
   domainRef: ObjectReference;
   destinations?: RouteDestination[];
+  /**
+   * GUIDs of other spaces whose routes with sharedFrom may lead this address to apps of theirs
+   */
+  sharedWith?: string[];
+  sharedFrom?: RouteOwner;
 }
 
 export interface CFRouteStatus {

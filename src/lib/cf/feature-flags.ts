@@ -26,7 +26,7 @@ const table: readonly [name: string, enabled: boolean, why: string | undefined][
   ['hide_marketplace_from_unauthenticated_users', true, 'Who is not known to the cluster sees nothing.'],
   ['resource_matching', true, 'A push sends only the layers that the registry lacks.'],
   ['route_creation', true, changeable],
-  ['route_sharing', false, `${notThere} Apps of one space share a route: kf map-route APP DOMAIN`],
+  ['route_sharing', true, changeable],
   ['service_instance_creation', true, changeable],
   ['service_instance_sharing', false, `${notThere} In the other space: kf create-user-provided-service NAME -p CREDENTIALS`],
   ['set_roles_by_username', true, changeable],

@@ -102,6 +102,8 @@ export const surface: Readonly<Record<string, CallFacts>> = {
   "delete-route": ["f,force n,hostname= path= port=",1],
   "delete-orphaned-routes": ["f,force",0],
   "update-destination": ["n,hostname= path= app-protocol=",2],
+  "share-route": ["n,hostname= path= o,other-org= s,other-space=",1],
+  "unshare-route": ["n,hostname= path= o,other-org= s,other-space=",1],
   "move-route": ["n,hostname= path= o,other-org= s,other-space=",1,{"":["differs","a route with apps, or with other paths of its host, is refused: it leads only to apps of its space"]}],
   "network-policies": ["source=",0],
   "add-network-policy": ["port= protocol= o,destination-org= s,destination-space=",2],

@@ -95,6 +95,8 @@ const lines: Record<string, string[]> = {
   logs: ['none', '--recent'],
   migrate: ['check', 'none'],
   'move-route': ['apps.localhost', '-n', 'none', '-s', 'example-space'],
+  'share-route': ['apps.localhost', '-n', 'none', '-s', 'example-space'],
+  'unshare-route': ['apps.localhost', '-n', 'none', '-s', 'example-space'],
   push: ['none', '-p', '/none'],
   'restart-app-instance': ['none', '0'],
   route: ['none.example.com', '-n', 'none'],

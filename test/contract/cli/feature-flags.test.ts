@@ -31,8 +31,8 @@ describe('feature flags', () => {
     expect((await cli.run(['feature-flag', 'diego_docker'])).stdout).toBe(
       'Retrieving status of diego_docker as alice...\n\nFeatures       State\ndiego_docker   enabled\n',
     );
-    const { result } = JSON.parse((await cli.run(['feature-flag', 'route_sharing', '--json'])).stdout) as { result: unknown };
-    expect(result).toEqual({ name: 'route_sharing', enabled: false });
+    const { result } = JSON.parse((await cli.run(['feature-flag', 'user_org_creation', '--json'])).stdout) as { result: unknown };
+    expect(result).toEqual({ name: 'user_org_creation', enabled: false });
     const { stdout } = await cli.run(['curl', '/v3/feature_flags/diego_docker']);
     expect(JSON.parse(stdout)).toMatchObject({ name: 'diego_docker', enabled: true });
     expect(JSON.parse((await cli.run(['curl', '/v3/feature_flags'])).stdout)).toMatchObject({ pagination: { total_results: 17 } });

@@ -187,6 +187,8 @@ const day: string[][] = [
 /** Commands that a cluster in memory cannot finish: the failure is the same. */
 const failing: string[][] = [
   ['move-route', 'apps.localhost', '-n', 'none', '-s', 'example-space'],
+  ['share-route', 'apps.localhost', '-n', 'none', '-s', 'example-space'],
+  ['unshare-route', 'apps.localhost', '-n', 'none', '-s', 'example-space'],
   ['create-shared-domain', 'apps.localhost'],
   ['delete-shared-domain', 'apps.localhost', '-f'],
   ['create-private-domain', 'example-org', 'apps.localhost'],

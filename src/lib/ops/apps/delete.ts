@@ -65,7 +65,8 @@ export async function deleteApp(session: SpaceSession, app: Stored<CFApp>, optio
   const [{ items }, info] = await Promise.all([cluster.list(kinds.route, { ns: space.guid, signal }), session.info()]);
   requireCompatible(info, kfVersion());
   const mapped = routesOf(app, items);
-  const routes = options.routes ? mapped : [];
+  // A route that another space shares stays: the controller takes the app from it.
+  const routes = options.routes ? mapped.filter(({ spec }) => spec.sharedFrom === undefined) : [];
   for (const route of routes) assertNotShared(app, route);
   if (mapped.length > 0) await takeOffRoutes(session, app);
   // Before the app: if the command is interrupted, the next one still finds the app, and by it the other routes.

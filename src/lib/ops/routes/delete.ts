@@ -12,6 +12,7 @@ import type { SpaceSession } from '../../session/session.ts';
 import { findDomain, listDomainObjects } from '../find.ts';
 import { isRefused, otherHolder } from './holders.ts';
 import { waitUntilProgrammed } from './programming.ts';
+import { assertOwned, removeHalves } from './share.ts';
 import { changeDestinations, noRouteText, routesAt, urlOf, type RouteAddress } from './routes.ts';
 
 /** Requests at the same time. */
@@ -59,12 +60,18 @@ export async function deleteRoute(session: SpaceSession, address: RouteAddress):
 export async function deleteKnownRoute(session: SpaceSession, route: Stored<CFRoute>, url: string): Promise<void> {
   const { cluster, signal } = session;
   const { namespace, name, uid } = route.metadata;
+  if (!isRefused(route)) assertOwned(session, route, url);
   await unmapBefore(session, route, url);
   await cluster.delete(kinds.route, namespace, name, { signal, uid });
+  await removeHalves(session, route, route.spec.sharedWith ?? []);
 }
 
-const isOrphaned = ({ metadata, spec }: Stored<CFRoute>): boolean =>
-  metadata.deletionTimestamp === undefined && (spec.destinations ?? []).length === 0;
+/** False also for a route that is shared: it may lead to apps of the other space, or belong to it. */
+const isOrphaned = (route: Stored<CFRoute>): boolean => {
+  const { destinations = [], sharedFrom, sharedWith = [] } = route.spec;
+  const isShared = sharedWith.length > 0 || (sharedFrom !== undefined && !isRefused(route));
+  return route.metadata.deletionTimestamp === undefined && destinations.length === 0 && !isShared;
+};
 
 /** Deletes the route unless somebody has mapped it since it was read. @returns whether it was deleted */
 function deleteUnmapped({ cluster, signal }: SpaceSession, route: Stored<CFRoute>): Promise<boolean> {

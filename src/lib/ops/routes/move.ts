@@ -15,6 +15,7 @@ import type { NameAndGuid } from '../../session/state.ts';
 import { findDomain } from '../find.ts';
 import { appNames } from '../rows.ts';
 import { isLive, type RoutePlace } from './holders.ts';
+import { assertOwned } from './share.ts';
 import { createClaimed, noRouteText, routesAt, urlOf, type RouteAddress } from './routes.ts';
 
 export interface MoveOptions extends RouteAddress {
@@ -66,6 +67,7 @@ async function plan(session: SpaceSession, { toOrg, toSpace, ...address }: MoveO
   const org = toOrg === undefined || toOrg === session.org.name ? session.org : await findOrg(session, toOrg);
   const to = await findSpace(session, org, toSpace);
   if (to.guid === session.space.guid) return { route, place, url, to };
+  assertOwned(session, route, url);
   await assertUnmapped(session, { route, place, url });
   await assertAlone(session, { route, place, url });
   const { group, plural } = kinds.route;

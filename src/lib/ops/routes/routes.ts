@@ -10,7 +10,7 @@ import { defined } from '../../defined.ts';
 import { KfError } from '../../errors.ts';
 import { patchAsRead, type ObjectPatch } from '../../kube/patch-as-read.ts';
 import type { SpaceSession } from '../../session/session.ts';
-import { buildDestination, buildRoute } from '../../../templates/route.ts';
+import { buildDestination, buildRoute, type RouteInput } from '../../../templates/route.ts';
 import { waitForController, waitUntilDeleted } from '../controller-wait.ts';
 import type { OpEvent } from '../../events.ts';
 import { findDomain } from '../find.ts';
@@ -99,7 +99,7 @@ export async function createClaimed(
   session: SpaceSession,
   { host, domain, path }: RoutePlace,
   destinations: RouteDestination[],
-  at: { namespace: string; guid: string } = { namespace: session.space.guid, guid: randomUUID() },
+  at: Pick<RouteInput, 'namespace' | 'guid' | 'sharedFrom'> = { namespace: session.space.guid, guid: randomUUID() },
 ): Promise<Stored<CFRoute>> {
   const { cluster, signal } = session;
   const author = { changedBy: await session.changedBy(), now: new Date() };

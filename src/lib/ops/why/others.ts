@@ -42,7 +42,7 @@ const refusal = (object: Stored<KubeObject>, ...types: string[]): Condition | un
   types.map((type) => findCondition(object, type)).find((condition) => condition?.status === 'False');
 
 function causeOfRoute({ type, reason }: Condition): CauseCode {
-  if (reason === reasons.duplicateName) return 'route-taken';
+  if (reason === reasons.duplicateName || reason === reasons.notShared) return 'route-taken';
   if (type === conditionTypes.programmed) return reason === reasons.notAnswered ? 'gateway-down' : 'route-not-programmed';
   return 'unknown';
 }

@@ -1,0 +1,68 @@
+// The parts of a route that spaces share: what the owner's HTTPRoute leads to in other spaces, and what lets it do so there.
+
+import type { Stored } from '../../lib/api/object.ts';
+import { serviceType, type Service } from '../../lib/api/core.ts';
+import { httpRouteType, referenceGrantType, type HttpRoute, type ReferenceGrant } from '../../lib/api/gateway.ts';
+import type { CFRoute, RouteDestination } from '../../lib/api/types.generated.ts';
+import { buildReferenceGrant } from '../../templates/reference-grant.ts';
+import { contains } from '../runtime/merge-patch.ts';
+import type { Context, Stores } from '../runtime/reconciler.ts';
+import { acceptedHalves } from '../shared-routes.ts';
+import { backendsOf, effectiveDestinations, type Backends } from './backends.ts';
+
+/** The Services of a namespace that the HTTPRoute names. */
+const namedIn = (live: Stored<HttpRoute> | undefined, namespace: string): string[] =>
+  (live?.spec?.rules ?? [])
+    .flatMap(({ backendRefs = [] }) => backendRefs)
+    .filter((reference) => reference.namespace === namespace)
+    .map(({ name }) => name);
+
+/** Services of a half that the owner's HTTPRoute still leads to: they are removed later. */
+export function servicesInUse({ metadata, spec }: Stored<CFRoute>, stores: Stores): string[] {
+  const { space, route } = spec.sharedFrom ?? {};
+  return space === undefined || route === undefined ? [] : namedIn(stores.of(httpRouteType).get(space, route), metadata.namespace);
+}
+
+/** True when the gateway may be led to the Service: it is there, and so is the grant. */
+function isReady(stores: Stores, namespace: string, service: string): boolean {
+  const parts = [stores.of(serviceType).get(namespace, service), stores.of(referenceGrantType).get(namespace, service)];
+  return parts.every((part) => part !== undefined && part.metadata.deletionTimestamp === undefined);
+}
+
+/**
+ * The backends of a route and of all halves that share it. A half counts as taken over when all its Services are there: until then its processes
+ * see no weights of theirs in the HTTPRoute.
+ */
+export function sharedBackends(route: Stored<CFRoute>, own: readonly RouteDestination[], stores: Stores): Backends {
+  const halves = acceptedHalves(route, stores).map((half) => ({ half, destinations: effectiveDestinations(half, stores) }));
+  const count = halves.reduce((sum, { destinations }) => sum + destinations.length, own.length);
+  const all = backendsOf(route, own, stores, count === 1);
+  for (const { half, destinations } of halves) {
+    const { namespace, name, generation } = half.metadata;
+    const theirs = backendsOf(half, destinations, stores, count === 1);
+    const ready = theirs.backends.filter(({ service }) => isReady(stores, namespace, service));
+    all.backends.push(...ready.map((backend) => ({ ...backend, namespace })));
+    all.serves ||= theirs.serves;
+    if (ready.length === theirs.backends.length) Object.assign(all.serving, theirs.serving, { [name]: String(generation) });
+  }
+  return all;
+}
+
+/** Lets the owner's HTTPRoutes lead to these Services of the half, and to no others. */
+export async function ensureGrants(context: Context, half: Stored<CFRoute>, services: readonly string[]): Promise<void> {
+  const { namespace } = half.metadata;
+  const from = half.spec.sharedFrom?.space ?? '';
+  await Promise.all(
+    services.map(async (name) => {
+      const service = context.stores.of<Service>(serviceType).get(namespace, name);
+      if (service === undefined) return;
+      const wanted = buildReferenceGrant({ route: half, service, from });
+      const live = context.stores.of<ReferenceGrant>(referenceGrantType).get(namespace, name);
+      if (live === undefined) await context.cluster.create(referenceGrantType, wanted, { signal: context.signal });
+      else if (!contains(live, { metadata: { labels: wanted.metadata.labels }, spec: wanted.spec })) {
+        const metadata = { resourceVersion: live.metadata.resourceVersion, labels: wanted.metadata.labels };
+        await context.cluster.mergePatch(referenceGrantType, namespace, name, { metadata, spec: wanted.spec }, { signal: context.signal });
+      }
+    }),
+  );
+}

@@ -1,0 +1,143 @@
+// Shares a route with another space, whose developers then lead it to apps of theirs (docs/decisions/0083). Each space has a half: the owner's route
+// names the space, and a route of that space names the owner's.
+
+import { randomUUID } from 'node:crypto';
+import { annotations, kinds, labels } from '../../api/group.ts';
+import type { Stored } from '../../api/object.ts';
+import type { CFRoute } from '../../api/types.generated.ts';
+import { KfError } from '../../errors.ts';
+import { assertAccess } from '../../kube/access.ts';
+import { isForbidden } from '../../kube/errors.ts';
+import { patchAsRead, type ObjectPatch } from '../../kube/patch-as-read.ts';
+import { findOrg, findSpace } from '../../session/places.ts';
+import type { SpaceSession } from '../../session/session.ts';
+import type { NameAndGuid } from '../../session/state.ts';
+import { findDomain } from '../find.ts';
+import { isLive, type RoutePlace } from './holders.ts';
+import { waitUntilProgrammed } from './programming.ts';
+import { createClaimed, noRouteText, routesAt, urlOf, type RouteAddress } from './routes.ts';
+
+export interface ShareOptions extends RouteAddress {
+  /** Default: the targeted org. */
+  otherOrg?: string | undefined;
+  otherSpace: string;
+}
+
+interface Share {
+  route: Stored<CFRoute>;
+  place: RoutePlace;
+  url: string;
+  to: NameAndGuid;
+}
+
+/** @throws KfError `conflict` for a route of another space, which only that space changes */
+export function assertOwned({ bin }: SpaceSession, route: CFRoute, url: string): void {
+  if (route.spec.sharedFrom === undefined) return;
+  throw new KfError('conflict', `Route '${url}' belongs to another space, which shares it with this one. Only there it can be changed.`, {
+    hints: [`${bin} unmap-route APP DOMAIN -n HOST`],
+  });
+}
+
+async function findShare(session: SpaceSession, { otherOrg, otherSpace, ...address }: ShareOptions): Promise<Share> {
+  const domain = await findDomain(session, address.domain);
+  const place = { ...address, domain };
+  const url = urlOf({ ...address, domain: domain.spec.name });
+  const route = (await routesAt(session, domain, address)).find(isLive);
+  if (route === undefined)
+    throw new KfError('not-found', noRouteText({ ...address, domain: domain.spec.name }), { hints: [`${session.bin} routes`] });
+  assertOwned(session, route, url);
+  const org = otherOrg === undefined || otherOrg === session.org.name ? session.org : await findOrg(session, otherOrg);
+  return { route, place, url, to: await findSpace(session, org, otherSpace) };
+}
+
+/** @throws KfError `conflict` in cf's words for the route's own space, and for a domain without a gateway */
+function assertShareable({ space }: SpaceSession, { place, url, to }: Share): void {
+  if (to.guid === space.guid) {
+    const text = `Unable to share route '${url}' with space '${to.name}'.`;
+    throw new KfError('conflict', `${text} Routes cannot be shared into the space where they were created.`);
+  }
+  if (place.domain.spec.internal === true)
+    throw new KfError('conflict', `Route '${url}' leads to instances themselves: a route on an internal domain is not shared.`, {
+      hints: ['Take a route on another domain.'],
+    });
+}
+
+/** The routes of the other space that belong to this one. */
+async function halvesIn({ cluster, signal }: SpaceSession, { metadata, spec }: Stored<CFRoute>, ns: string): Promise<Stored<CFRoute>[]> {
+  const labelSelector = `${labels.domainGuid}=${spec.domainRef.name ?? ''}`;
+  const { items } = await cluster.list(kinds.route, { ns, labelSelector, signal });
+  return items.filter((one) => one.spec.sharedFrom?.uid === metadata.uid && one.metadata.deletionTimestamp === undefined);
+}
+
+/** @returns undefined when the spaces were those already */
+async function changeSpaces(
+  session: SpaceSession,
+  { route, url }: Share,
+  change: (spaces: string[]) => string[],
+): Promise<Stored<CFRoute> | undefined> {
+  const changedBy = await session.changedBy();
+  const patchFor = ({ spec: { sharedWith = [] } }: Stored<CFRoute>): ObjectPatch | undefined => {
+    const wanted = change(sharedWith);
+    if (wanted.length === sharedWith.length) return undefined;
+    return { metadata: { annotations: { [annotations.changedBy]: changedBy } }, spec: { sharedWith: wanted } };
+  };
+  const gone = (): KfError => new KfError('not-found', `Route '${url}' was deleted meanwhile.`);
+  const { object, isWritten } = await patchAsRead(session.cluster, { type: kinds.route, object: route, gone }, patchFor, session.signal);
+  return isWritten ? object : undefined;
+}
+
+/**
+ * Shares a route with another space. The caller writes in both: whoever may write only in one of them cannot lead requests to the other.
+ * @param onShare called with the URL when everything is checked
+ * @returns false when the route was shared with that space already
+ * @throws KfError `conflict` when the route cannot be shared
+ */
+export async function shareRoute(session: SpaceSession, options: ShareOptions, onShare: (url: string) => void): Promise<boolean> {
+  const share = await findShare(session, options);
+  const { route, place, to } = share;
+  assertShareable(session, share);
+  const { group, plural } = kinds.route;
+  await assertAccess(session.cluster, [{ verb: 'create', group, resource: plural, ns: to.guid }], session.signal);
+  onShare(share.url);
+  const halves = await halvesIn(session, route, to.guid);
+  const changed = await changeSpaces(session, share, (spaces) => (spaces.includes(to.guid) ? spaces : [...spaces, to.guid]));
+  if (halves.length > 0) return changed !== undefined;
+  const { name, uid } = route.metadata;
+  const sharedFrom = { space: session.space.guid, route: name, uid };
+  try {
+    await createClaimed(session, place, [], { namespace: to.guid, guid: randomUUID(), sharedFrom });
+  } catch (error) {
+    if (changed !== undefined)
+      await changeSpaces(session, { ...share, route: changed }, (spaces) => spaces.filter((guid) => guid !== to.guid));
+    throw error;
+  }
+  return true;
+}
+
+/** Deletes the halves of a route in other spaces, where the caller may. Without the owner's half they have no effect. */
+export async function removeHalves(session: SpaceSession, route: Stored<CFRoute>, spaces: readonly string[]): Promise<void> {
+  const { cluster, signal } = session;
+  for (const space of spaces) {
+    try {
+      for (const { metadata } of await halvesIn(session, route, space))
+        await cluster.delete(kinds.route, space, metadata.name, { uid: metadata.uid, signal });
+    } catch (error) {
+      if (!isForbidden(error)) throw error;
+    }
+  }
+}
+
+/**
+ * Ends the sharing of a route with another space. When it returns, the gateway sends no requests of this route to apps of that space.
+ * @param onUnshare called with the URL when everything is found
+ * @returns false when the route was not shared with that space
+ */
+export async function unshareRoute(session: SpaceSession, options: ShareOptions, onUnshare: (url: string) => void): Promise<boolean> {
+  const share = await findShare(session, options);
+  const { route, url, to } = share;
+  onUnshare(url);
+  const changed = await changeSpaces(session, share, (spaces) => spaces.filter((guid) => guid !== to.guid));
+  if (changed !== undefined) await waitUntilProgrammed(session, changed, url);
+  await removeHalves(session, route, [to.guid]);
+  return changed !== undefined;
+}

@@ -1,0 +1,137 @@
+// A route that two spaces share: requests reach the apps of both, also while an app of the other space is replaced, and none after unshare-route.
+
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { cfRoles } from '../../src/lib/api/roles.ts';
+import { buildRoleBinding } from '../../src/templates/tenancy.ts';
+import type { Place } from '../support/developer.ts';
+import { get } from '../support/http.ts';
+import { kubectl } from '../support/kf.ts';
+import { applyAsAdmin, displayName, TestWorld, type Member } from '../support/members.ts';
+import { until } from '../support/until.ts';
+
+const registry = process.env['KF_CLUSTER_NODE_REGISTRY'] ?? '';
+const domain = 'apps.localhost';
+const host = `both-${randomUUID().slice(0, 6)}`;
+const url = `${host}.${domain}`;
+const address = [domain, '-n', host];
+const world = new TestWorld();
+let [place, others]: Place[] = [];
+let owner: Member;
+let other: Member;
+let otherSpace: string;
+
+/** Versions of the sample that answer: `1` is the owner's app, `2` that of the other space. */
+async function answers(requests = 40): Promise<Record<string, number>> {
+  const counts: Record<string, number> = {};
+  for (let i = 0; i < requests; i++) {
+    const { status, headers } = await get(url);
+    const who = status === 200 ? String(headers['x-sample-version']) : `status ${status}`;
+    counts[who] = (counts[who] ?? 0) + 1;
+  }
+  return counts;
+}
+
+beforeAll(async () => {
+  const org = await world.org();
+  [place, others] = [await world.space(org), await world.space(org)] as [Place, Place];
+  [owner, other] = [await world.member('spaceDeveloper', place), await world.member('spaceDeveloper', others)];
+  const guid = randomUUID();
+  await applyAsAdmin(buildRoleBinding({ role: cfRoles.spaceDeveloper, subject: { user: owner.user }, namespace: others.space, guid }));
+  otherSpace = await displayName('cfspace', org, others.space);
+  await owner.kf.ok('push', 'mine', '-o', `${registry}/kf/sample:1`, '-m', '64M', '--no-route');
+  await other.kf.ok('push', 'theirs', '-o', `${registry}/kf/sample:2`, '-m', '64M', '--no-route');
+  await owner.kf.ok('map-route', 'mine', ...address);
+});
+
+afterAll(() => world.remove());
+
+test('an app of another space is mapped to the route after share-route, and both get the same share of the requests', async () => {
+  expect((await other.kf.run(['map-route', 'theirs', ...address])).stderr).toContain('has this host, with all its paths');
+  expect((await owner.kf.ok('share-route', ...address, '-s', otherSpace)).stdout).toContain(
+    `Sharing route ${url} to space ${otherSpace} as`,
+  );
+  expect(await answers()).toEqual({ '1': 40 });
+  await other.kf.ok('map-route', 'theirs', ...address);
+  expect(await answers()).toEqual({ '1': 20, '2': 20 });
+  expect((await other.kf.ok('app', 'theirs')).stdout).toContain(url);
+  expect((await other.kf.ok('routes')).stdout).toMatch(new RegExp(String.raw`${host} .*theirs`));
+  expect((await other.kf.ok('why', '--route', url)).stdout).toContain('The gateway has loaded the route.');
+  expect((await owner.kf.ok('why', '--route', url)).stdout).toContain('The gateway has loaded the route.');
+});
+
+/** What answers while a command runs, all in all; requests go on without a pause. */
+async function answersDuring(command: () => Promise<unknown>): Promise<string[]> {
+  const seen = new Set<string>();
+  let ended = false;
+  const asking = (async () => {
+    while (!ended) for (const who of Object.keys(await answers(5))) seen.add(who);
+  })();
+  try {
+    await command();
+  } finally {
+    ended = true;
+    await asking;
+  }
+  return [...seen].toSorted();
+}
+
+test('no request is lost while the app of either space is replaced and scaled', async () => {
+  const during = {
+    update: await answersDuring(() => other.kf.ok('restart', 'theirs', '--strategy', 'rolling')),
+    scale: await answersDuring(() => other.kf.ok('scale', 'theirs', '-i', '2')),
+    fewer: await answersDuring(() => other.kf.ok('scale', 'theirs', '-i', '1')),
+    own: await answersDuring(() => owner.kf.ok('restart', 'mine', '--strategy', 'rolling')),
+  };
+  expect(during).toEqual({ update: ['1', '2'], scale: ['1', '2'], fewer: ['1', '2'], own: ['1', '2'] });
+  await other.kf.ok('stop', 'theirs');
+  expect(await answers(10)).toEqual({ '1': 10 });
+  await other.kf.ok('start', 'theirs');
+  expect(await answers()).toEqual({ '1': 20, '2': 20 });
+});
+
+test('only the owner changes and deletes the route, and it is not orphaned while it is shared', async () => {
+  expect(await other.kf.run(['delete-route', ...address, '-f'])).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('belongs to another space') as string,
+  });
+  await owner.kf.ok('unmap-route', 'mine', ...address);
+  expect(await answers(10)).toEqual({ '2': 10 });
+  expect((await owner.kf.ok('delete-orphaned-routes', '-f')).stdout).not.toContain(url);
+  await other.kf.ok('unmap-route', 'theirs', ...address);
+  expect((await other.kf.ok('delete-orphaned-routes', '-f')).stdout).not.toContain(url);
+  expect(await answers(5)).toEqual({ 'status 404': 5 });
+  await owner.kf.ok('map-route', 'mine', ...address);
+  await other.kf.ok('map-route', 'theirs', ...address);
+  expect(await answers()).toEqual({ '1': 20, '2': 20 });
+});
+
+test('after unshare-route no request reaches the other space, and none is lost', async () => {
+  const seen = await answersDuring(() => owner.kf.ok('unshare-route', ...address, '-s', otherSpace));
+  expect(await answers()).toEqual({ '1': 40 });
+  expect(seen.filter((who) => who.startsWith('status'))).toEqual([]);
+  expect((await other.kf.ok('routes')).stdout).toContain('No routes found.');
+  await until('the parts in the other space to go', async () => {
+    const found = await kubectl(
+      'get',
+      'services,referencegrants',
+      '-n',
+      others?.space ?? '',
+      '-l',
+      'korifi.cloudfoundry.org/route-guid',
+      '-o',
+      'name',
+    );
+    return found.trim() === '' ? true : undefined;
+  });
+  expect((await other.kf.run(['map-route', 'theirs', ...address])).code).toBe(1);
+});
+
+test('when the other space is deleted, the route answers for its owner', async () => {
+  await owner.kf.ok('share-route', ...address, '-s', otherSpace);
+  await other.kf.ok('map-route', 'theirs', ...address);
+  expect(await answers()).toEqual({ '1': 20, '2': 20 });
+  await kubectl('delete', 'cfspace', '-n', others?.org ?? '', others?.space ?? '');
+  await until('the requests to reach the owner only', async () => ((await answers(10))['1'] === 10 ? true : undefined));
+  expect((await owner.kf.ok('why', '--route', url)).stdout).toContain('The gateway has loaded the route.');
+});
