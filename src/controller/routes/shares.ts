@@ -29,9 +29,12 @@ function isReady(stores: Stores, namespace: string, service: string): boolean {
   return parts.every((part) => part !== undefined && part.metadata.deletionTimestamp === undefined);
 }
 
+/** The Gateway API allows no more backends in a rule. With more of them the owner's own updates would be refused. */
+const mostBackends = 16;
+
 /**
  * The backends of a route and of all halves that share it. A half counts as taken over when all its Services are there: until then its processes
- * see no weights of theirs in the HTTPRoute.
+ * see no weights of theirs in the HTTPRoute. A half that does not fit in the HTTPRoute any more is left out.
  */
 export function sharedBackends(route: Stored<CFRoute>, own: readonly RouteDestination[], stores: Stores): Backends {
   const halves = acceptedHalves(route, stores).map((half) => ({ half, destinations: effectiveDestinations(half, stores) }));
@@ -41,6 +44,7 @@ export function sharedBackends(route: Stored<CFRoute>, own: readonly RouteDestin
     const { namespace, name, generation } = half.metadata;
     const theirs = backendsOf(half, destinations, stores, count === 1);
     const ready = theirs.backends.filter(({ service }) => isReady(stores, namespace, service));
+    if (all.backends.length + theirs.backends.length > mostBackends) continue;
     all.backends.push(...ready.map((backend) => ({ ...backend, namespace })));
     all.serves ||= theirs.serves;
     if (ready.length === theirs.backends.length) Object.assign(all.serving, theirs.serving, { [name]: String(generation) });
