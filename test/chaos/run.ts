@@ -11,7 +11,7 @@ import { Kf } from '../support/kf.ts';
 import { withCluster, withControlPlane } from '../support/rings.ts';
 import { chance, seedOfRun } from './seed.ts';
 import { ChaosSession } from './session.ts';
-import { asDeclared, baseline, leavesNothing, orphans } from './verify.ts';
+import { asDeclared, baseline, leavesNothing, noOrphans } from './verify.ts';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -67,7 +67,7 @@ async function session(minutes: number): Promise<string[]> {
     const wrong = [...findings];
     const note = (error: unknown): void => void wrong.push(error instanceof Error ? error.message : String(error));
     for (const [name, app] of declared) await asDeclared(kf, name, app).catch(note);
-    wrong.push(...(await orphans()).map((name) => `belongs to nothing: ${name}`));
+    await noOrphans().catch(note);
     await leavesNothing(kf, apps, before).catch(note);
     wrong.push(...[...tally.missedSteps, ...tally.missedFaults].map((what) => `never hit: ${what}`));
     const head = `Seed ${seed}, ${Math.round((Date.now() - started) / 60_000)} minutes.`;
