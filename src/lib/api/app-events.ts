@@ -102,12 +102,13 @@ class Comparison {
   }
 
   events(): AppEvent[] {
+    // What an app is started with comes first: of the same second, a droplet is made before it is mapped.
     return [
-      ...this.#ofApp(),
-      ...this.#ofProcesses(),
-      ...this.#ofSources(),
       ...this.#ofBindings(),
       ...this.#ofRoutes(),
+      ...this.#ofSources(),
+      ...this.#ofApp(),
+      ...this.#ofProcesses(),
       ...this.#ofTasks(),
       ...this.#ofInstances(),
       ...this.#ofOutcome(),

@@ -205,6 +205,17 @@ describe('what happened to an app', () => {
     const found = compareApp(undefined, objects(), Date.parse(created) + 2_000);
     expect(lines(found.events)).toEqual(['audit.app.create alice guid: app', 'audit.app.start alice state: STARTED']);
   });
+
+  it('of one second is in the order of a push', () => {
+    const source = asStored({ metadata: meta('source', by('bob')), spec: { type: 'bits' as const, appRef: { name: 'app' } } });
+    const pushed = objects({ app: app({ currentDropletRef: { name: 'build' } }), packages: [source] });
+    expect(compareApp(undefined, pushed, Date.parse(created) + 900).events.map(({ type }) => type)).toEqual([
+      'audit.app.create',
+      'audit.app.package.create',
+      'audit.app.droplet.mapped',
+      'audit.app.start',
+    ]);
+  });
 });
 
 describe('the record', () => {
