@@ -2,11 +2,11 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { KubeObject, ResourceType, Stored } from '../../lib/api/object.ts';
-import { apiVersionOf } from '../../lib/api/object.ts';
+import { apiVersionOf, compareResourceVersions } from '../../lib/api/object.ts';
 import type { Cluster, ListOptions, WatchEvent } from '../../lib/kube/cluster.ts';
 import { isExpired, isMissingKind } from '../../lib/kube/errors.ts';
 import type { Logger } from './log.ts';
-import { compareVersions, keyOf, Store } from './store.ts';
+import { keyOf, Store } from './store.ts';
 import { defined } from '../../lib/defined.ts';
 
 /** Selects the objects of a kind that the controller caches. */
@@ -186,7 +186,7 @@ export class Informer<T extends KubeObject> {
     const keep = (item: Stored<T>): Stored<T> => this.#prepare(item);
     const { items: objects, resourceVersion } = await this.#cluster.list(this.source.type, { ...this.#options(signal), keep });
     // A cluster that was restored from a backup counts versions from an earlier number again, so everything cached is wrong.
-    if (this.#listVersion !== undefined && compareVersions(resourceVersion, this.#listVersion) < 0) {
+    if (this.#listVersion !== undefined && compareResourceVersions(resourceVersion, this.#listVersion) < 0) {
       this.store.clear();
       this.#told.clear();
     }

@@ -1,6 +1,6 @@
 // The cache of one kind: objects by namespace and name, with indexes, never older than a version that was already seen.
 
-import type { KubeObject, Stored } from '../../lib/api/object.ts';
+import { compareResourceVersions, type KubeObject, type Stored } from '../../lib/api/object.ts';
 import { BoundedMap } from './bounded-map.ts';
 
 /** `namespace/name`, or `/name` for a cluster-scoped object: the keys of the queues. */
@@ -11,14 +11,6 @@ export function keyOf({ metadata }: Stored): string {
 export function splitKey(key: string): { ns: string; name: string } {
   const slash = key.indexOf('/');
   return { ns: key.slice(0, slash), name: key.slice(slash + 1) };
-}
-
-/** Compares resource versions, which are decimal numbers of any length: negative when `a` is the older one. */
-export function compareVersions(a: string | undefined, b: string | undefined): number {
-  const [left, right] = [a ?? '', b ?? ''];
-  if (left.length !== right.length) return left.length - right.length;
-  if (left === right) return 0;
-  return left < right ? -1 : 1;
 }
 
 export type IndexFunction<T extends KubeObject> = (object: Stored<T>) => readonly string[];
@@ -70,7 +62,7 @@ export class Store<T extends KubeObject> {
     const key = keyOf(object);
     const { uid, resourceVersion } = object.metadata;
     const current = this.#objects.get(key);
-    const isOlder = current?.metadata.uid === uid && compareVersions(resourceVersion, current.metadata.resourceVersion) < 0;
+    const isOlder = current?.metadata.uid === uid && compareResourceVersions(resourceVersion, current.metadata.resourceVersion) < 0;
     if (isOlder || this.#isGone(uid, resourceVersion)) return false;
     if (current !== undefined) this.#unindex(key, current);
     this.#objects.set(key, object);
@@ -80,7 +72,7 @@ export class Store<T extends KubeObject> {
 
   #isGone(uid: string, version: string): boolean {
     const goneAt = this.#deleted.get(uid);
-    return goneAt !== undefined && compareVersions(version, goneAt) <= 0;
+    return goneAt !== undefined && compareResourceVersions(version, goneAt) <= 0;
   }
 
   /** @param version at which it is known to be gone; by default its own (that of a watch event) */
@@ -98,7 +90,7 @@ export class Store<T extends KubeObject> {
   replaceAll(objects: readonly Stored<T>[], version: string): Stored<T>[] {
     const fresh = new Set(objects.map((object) => keyOf(object)));
     const vanished = [...this.#objects]
-      .filter(([key, object]) => !fresh.has(key) && compareVersions(object.metadata.resourceVersion, version) <= 0)
+      .filter(([key, object]) => !fresh.has(key) && compareResourceVersions(object.metadata.resourceVersion, version) <= 0)
       .map(([, object]) => object);
     for (const object of vanished) this.remove(object, version);
     for (const object of objects) this.put(object);

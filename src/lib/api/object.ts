@@ -123,3 +123,11 @@ const isFilled = (value: string | undefined): value is string => value !== undef
 export function apiVersionOf(type: ResourceType): string {
   return type.group === '' ? type.version : `${type.group}/${type.version}`;
 }
+
+/** Compares resource versions, which are decimal numbers of any length: negative when `a` is the older one. */
+export function compareResourceVersions(a: string | undefined, b: string | undefined): number {
+  const [left, right] = [a ?? '', b ?? ''];
+  if (left.length !== right.length) return left.length - right.length;
+  if (left === right) return 0;
+  return left < right ? -1 : 1;
+}

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { compareVersions, Store } from '../../../src/controller/runtime/store.ts';
+import { Store } from '../../../src/controller/runtime/store.ts';
 import { contains, diff, isEqual } from '../../../src/controller/runtime/merge-patch.ts';
-import type { KubeObject, Stored } from '../../../src/lib/api/object.ts';
+import { compareResourceVersions, type KubeObject, type Stored } from '../../../src/lib/api/object.ts';
 
 const object = (name: string, version: string, labels: Record<string, string> = {}, uid = `uid-${name}`): Stored => ({
   metadata: { name, namespace: 'ns', uid, resourceVersion: version, labels },
@@ -14,9 +14,9 @@ const store = () => {
 
 describe('Store', () => {
   test('compares versions as numbers of any length', () => {
-    expect(compareVersions('9', '10')).toBeLessThan(0);
-    expect(compareVersions('123456789012345678901', '123456789012345678900')).toBeGreaterThan(0);
-    expect(compareVersions('7', '7')).toBe(0);
+    expect(compareResourceVersions('9', '10')).toBeLessThan(0);
+    expect(compareResourceVersions('123456789012345678901', '123456789012345678900')).toBeGreaterThan(0);
+    expect(compareResourceVersions('7', '7')).toBe(0);
   });
 
   test('never replaces a newer version of the same object by an older one', () => {

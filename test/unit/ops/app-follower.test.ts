@@ -202,3 +202,29 @@ test('an API server with temporary errors is asked again, for the watch and for 
     vi.useRealTimers();
   }
 });
+
+test('a write that answers after a later version was read does not bring the app back, nor hide what comes', async () => {
+  const follower = new AppFollower(
+    {
+      async *watch(_: unknown, { resourceVersion }: { resourceVersion?: string }) {
+        if (resourceVersion === '1') throw apiError(500, 'InternalError', 'the connection was cut');
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        yield { type: 'MODIFIED', object: app('13', 'serving') };
+        await new Promise(() => undefined);
+      },
+      get: async () => {
+        // The answer to this push's own write comes after this one.
+        setTimeout(() => follower.wrote(app('11')), 0);
+        return Promise.resolve(app('12'));
+      },
+    } as unknown as Cluster,
+    app('1'),
+    pushId,
+  );
+  try {
+    expect(await follower.watch(deployed, options)).toBe('serving');
+    expect(follower.app.metadata.resourceVersion).toBe('13');
+  } finally {
+    follower.stop();
+  }
+});

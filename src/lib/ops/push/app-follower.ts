@@ -2,7 +2,7 @@
 // first wait, so a push without changes needs none.
 
 import { kinds } from '../../api/group.ts';
-import type { Stored } from '../../api/object.ts';
+import { compareResourceVersions, type Stored } from '../../api/object.ts';
 import type { CFApp } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
@@ -39,9 +39,9 @@ export class AppFollower {
   #begun = false;
   /** Number of consecutive watches that ended and brought nothing. */
   #emptyWatches = 0;
-  /** Resource versions that the watch has brought. */
-  readonly #seen = new Set<string>();
-  /** The version of our own last write, until the watch brings it. */
+  /** The latest version that the watch has brought. */
+  #seen: string | undefined;
+  /** The version of our own last write, until the watch brings it or a later one. */
   #awaited: string | undefined;
 
   /** @param app as the server returned it when this push took it over */
@@ -71,7 +71,7 @@ export class AppFollower {
   /** Sets the app that this push has just written; older versions from the watch are ignored. */
   wrote(app: Stored<CFApp>): void {
     const version = app.metadata.resourceVersion;
-    if (this.#seen.has(version)) return;
+    if (compareResourceVersions(version, this.#seen) <= 0) return;
     this.#app = app;
     if (this.#begun) this.#awaited = version;
   }
@@ -127,9 +127,9 @@ export class AppFollower {
 
   #see(app: Stored<CFApp>): void {
     const version = app.metadata.resourceVersion;
-    this.#seen.add(version);
+    if (compareResourceVersions(version, this.#seen) > 0) this.#seen = version;
     assertHolder(app, this.#pushId);
-    if (this.#awaited !== undefined && this.#awaited !== version) return;
+    if (this.#awaited !== undefined && compareResourceVersions(version, this.#awaited) < 0) return;
     this.#awaited = undefined;
     this.#app = app;
     for (const waiter of [...this.#waiters]) waiter.look(app);
