@@ -67,16 +67,30 @@ export async function orphansOf(repositories: readonly string[], { hasApp, hasSp
   return [...orphans, ...withUnknownSpace.filter(({ space }) => !living.has(space)).map(({ repository }) => repository)];
 }
 
-/** Removes all orphans and returns how many there were. */
-export async function removeOrphans(keeper: GateKeeper, living: Living, signal: AbortSignal): Promise<number> {
-  let removed = 0;
+export interface Removed {
+  repositories: number;
+  /** Repositories that could not be removed now; they must not keep the others. */
+  left: number;
+  /** Why the last of those could not be removed. */
+  error?: string;
+}
+
+/** Removes all orphans. */
+export async function removeOrphans(keeper: GateKeeper, living: Living, signal: AbortSignal): Promise<Removed> {
+  const total: Removed = { repositories: 0, left: 0 };
   for await (const { repositories } of repositoryPages(keeper, signal)) {
     for (const repository of await orphansOf(repositories, living)) {
-      await keeper.remove(repository, signal);
-      removed += 1;
+      try {
+        await keeper.remove(repository, signal);
+        total.repositories += 1;
+      } catch (error) {
+        signal.throwIfAborted();
+        total.left += 1;
+        total.error = `${repository}: ${messageOf(error)}`;
+      }
     }
   }
-  return removed;
+  return total;
 }
 
 export interface Collection {
@@ -132,7 +146,7 @@ export async function collectImages(
 }
 
 interface Cleaned {
-  repositories: number;
+  removed: Removed;
   collection?: Collection;
 }
 
@@ -153,18 +167,18 @@ async function cleanUp(context: Context, key: Buffer, { isDue, progress }: Colle
       appsOf: async (ns) => namesOf((await context.cluster.list(kinds.app, { ns, signal })).items),
       spaces: async () => namesOf((await context.cluster.list(kinds.space, { signal })).items),
     };
-    const repositories = await removeOrphans(keeper, living, signal);
-    if (!isDue) return { repositories };
+    const removed = await removeOrphans(keeper, living, signal);
+    if (!isDue) return { removed };
     const references = (space: string): Promise<ImageReferences> => readImageReferences(context.cluster, space, signal);
-    return { repositories, collection: await collectImages(keeper, references, signal, progress) };
+    return { removed, collection: await collectImages(keeper, references, signal, progress) };
   } finally {
     connection.close();
   }
 }
 
 /** Logs what was done, and returns when the next collection is due. */
-function report(context: Context, { repositories, collection }: Cleaned): number | undefined {
-  if (repositories > 0) context.log.info('removed images of deleted apps', { repositories });
+function report(context: Context, { removed, collection }: Cleaned): number | undefined {
+  if (removed.repositories + removed.left > 0) context.log.info('removed images of deleted apps', { ...removed });
   if (collection === undefined) return undefined;
   if (collection.images + collection.left > 0) context.log.info('removed images that nothing uses', { ...collection });
   return context.now() + (collection.left > 0 ? retryMs : intervalMs);
@@ -208,7 +222,8 @@ export function imagesReconciler(keys: RegistryKeys): Reconciler {
         return { requeueAfterMs: pauseMs * 3 };
       }
       collectsAt = report(context, outcome.value) ?? collectsAt;
-      return { requeueAfterMs: isLate ? pauseMs : Math.min(intervalMs, collectsAt - context.now()) };
+      const nextMs = outcome.value.removed.left > 0 ? pauseMs * 3 : Math.min(intervalMs, collectsAt - context.now());
+      return { requeueAfterMs: isLate ? pauseMs : nextMs };
     },
   };
 }

@@ -70,7 +70,8 @@ export class OutsideCalls {
       const aborted = new Promise<never>((_, reject) => {
         signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
       });
-      call.outcome = { ok: true, value: await Promise.race([work(signal), aborted]) };
+      // Work that throws at once must not leave the time limit without a listener.
+      call.outcome = { ok: true, value: await Promise.race([Promise.resolve(signal).then(work), aborted]) };
     } catch (error) {
       call.outcome = { ok: false, error };
     } finally {

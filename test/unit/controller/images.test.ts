@@ -73,13 +73,24 @@ test('all pages of the gate are processed, one after the other', async () => {
     asked.push(`${method} ${path}`);
     return Promise.resolve({ status: 200, headers: {}, body: Readable.from([Buffer.from(JSON.stringify(pages[path] ?? {}))]) });
   }, credential);
-  expect(await removeOrphans(keeper, cluster, AbortSignal.timeout(1_000))).toBe(2);
+  expect(await removeOrphans(keeper, cluster, AbortSignal.timeout(1_000))).toEqual({ repositories: 2, left: 0 });
   expect(asked).toEqual([
     'GET /kf/repositories',
     'DELETE /kf/repositories/s-1/gone-packages',
     'GET /kf/repositories?after=s-1/known-packages',
     'DELETE /kf/repositories/s-2/gone-cache',
   ]);
+});
+
+test('a repository that cannot be removed does not keep the others', async () => {
+  const keeper = gateKeeper(async ({ method, path }) => {
+    const isBroken = method === 'DELETE' && path.includes('/s-1/');
+    const page = { repositories: ['s-1/gone-packages', 's-2/gone-cache'] };
+    const body = Readable.from([Buffer.from(JSON.stringify(isBroken ? {} : page))]);
+    return Promise.resolve({ status: isBroken ? 500 : 200, headers: {}, body });
+  }, credential);
+  const removed = await removeOrphans(keeper, cluster, AbortSignal.timeout(1_000));
+  expect(removed).toEqual({ repositories: 1, left: 1, error: expect.stringContaining('s-1/gone-packages') as string });
 });
 
 describe('the images of apps that exist', () => {
@@ -164,7 +175,7 @@ describe('the images of apps that exist', () => {
 });
 
 describe('the next cleanup', () => {
-  const ended = { ok: true, value: { repositories: 0, collection: { images: 0, left: 0 } } } as const;
+  const ended = { ok: true, value: { removed: { repositories: 0, left: 0 }, collection: { images: 0, left: 0 } } } as const;
   const stores = {} as Stores;
 
   /** The result of the last reconcile. `deleted` is the event of a deleted app; each reconcile takes one step, at which the cleanup has ended or not. */

@@ -85,3 +85,25 @@ test('an outcome that is not fetched is forgotten', async () => {
   expect(ask()).toEqual({ ok: true, value: 1 });
   vi.useRealTimers();
 });
+
+test('a call that throws at once fails, and its time limit brings no error that nobody handles', async () => {
+  const unhandled: unknown[] = [];
+  const note = (error: unknown): void => void unhandled.push(error);
+  process.on('unhandledRejection', note);
+  try {
+    const ask = () =>
+      calls.ask(
+        { id: 'broken', space: 'a', timeoutMs: 20 },
+        () => undefined,
+        () => {
+          throw new Error('no such address');
+        },
+      );
+    ask();
+    await vi.waitFor(() => expect(ask()).toMatchObject({ ok: false, error: { message: 'no such address' } }));
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    expect(unhandled).toEqual([]);
+  } finally {
+    process.off('unhandledRejection', note);
+  }
+});
