@@ -294,11 +294,15 @@ class Tail {
     );
   }
 
-  /** A pod of a StatefulSet comes back under the same name, so the served log may be another pod's. */
+  /** A pod of a StatefulSet comes back under the same name, so the served log may be another pod's. While the API server cannot say, it is there. */
   async #isGone(): Promise<boolean> {
     const { cluster, ns, signal } = this.#options;
-    const now = await cluster.get(podType, ns, this.#target.pod, signal).catch(() => undefined);
-    return now?.metadata.uid !== this.#target.uid;
+    try {
+      const now = await cluster.get(podType, ns, this.#target.pod, signal);
+      return now?.metadata.uid !== this.#target.uid;
+    } catch {
+      return false;
+    }
   }
 
   #hole(from: string | undefined, to: string | undefined, reason: string): Promise<void> {

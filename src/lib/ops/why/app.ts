@@ -61,13 +61,14 @@ async function readParts({ cluster, space, signal }: SpaceSession, app: Stored<C
 }
 
 const created = ({ metadata }: Stored<CFBuild>): string => metadata.creationTimestamp ?? '';
+const ended = (build: Stored<CFBuild>): string => findCondition(build, conditionTypes.succeeded)?.lastTransitionTime ?? created(build);
 
 /** The newest build, if it failed after everything else that happened to the app. */
 export function failedBuildOf({ app, builds }: Omit<Parts, 'processes'>): Stored<CFBuild> | undefined {
   const newest = builds.toSorted((a, b) => created(b).localeCompare(created(a)))[0];
   if (newest?.status?.state !== 'FAILED') return undefined;
   const { since = '' } = app.status?.deployment ?? {};
-  return created(newest) >= since ? newest : undefined;
+  return ended(newest) >= since ? newest : undefined;
 }
 
 function indexOf(pod: string | undefined): number | undefined {
