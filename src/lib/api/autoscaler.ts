@@ -101,6 +101,11 @@ export function settingsOf(autoscaler: HorizontalPodAutoscaler): AutoscalerSetti
   return { least: minReplicas, most: maxReplicas, targets, ...defined({ behavior }) };
 }
 
+/** The metrics of an autoscaler that these targets do not replace, as they are: also those that kf cannot set. */
+export function metricsBeside({ spec }: HorizontalPodAutoscaler, targets: AutoscalerSettings['targets']): ResourceMetric[] {
+  return (spec.metrics ?? []).filter(({ type, resource: wanted }) => (type as string) !== 'Resource' || !(nameOf(wanted) in targets));
+}
+
 export function describeAutoscaler(process: CFProcess, autoscaler: HorizontalPodAutoscaler): Autoscaler {
   const { minReplicas = 1, maxReplicas } = autoscaler.spec;
   return {

@@ -31,7 +31,7 @@ const refusedMetrics: Readonly<Record<string, string>> = {
 
 type Json = Partial<Record<string, unknown>>;
 const isRecord = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value);
-const isMetric = (name: unknown): name is MetricName => typeof name === 'string' && name in metricUnits;
+const isMetric = (name: unknown): name is MetricName => typeof name === 'string' && Object.hasOwn(metricUnits, name);
 const isCount = (value: unknown, least: number): value is number => typeof value === 'number' && Number.isInteger(value) && value >= least;
 
 /** Collects what is wrong, so that all of it is said at once. */
@@ -48,8 +48,8 @@ class Reader {
 
   metric(at: string, { metric_type: name }: Json): MetricName | undefined {
     if (isMetric(name)) return name;
-    const why = refusedMetrics[String(name)] ?? `kf knows ${Object.keys(metricUnits).join(', ')}`;
-    this.faults.push(`${at}.metric_type '${String(name)}' is not possible: ${why}.`);
+    const why = Object.hasOwn(refusedMetrics, String(name)) ? refusedMetrics[String(name)] : undefined;
+    this.faults.push(`${at}.metric_type '${String(name)}' is not possible: ${why ?? `kf knows ${Object.keys(metricUnits).join(', ')}`}.`);
     return undefined;
   }
 
@@ -111,6 +111,8 @@ export function readAutoscalerPolicy(policy: Json, file: string): ReadPolicy {
   const { instance_min_count: least, instance_max_count: most, scaling_rules: given, schedules } = policy;
   if (!isCount(least, 1)) reader.faults.push('instance_min_count must be a whole number of at least 1.');
   if (!isCount(most, 1)) reader.faults.push('instance_max_count must be a whole number of at least 1.');
+  if (isCount(least, 1) && isCount(most, 1) && least > most)
+    reader.faults.push(`instance_max_count is ${String(most)}, and instance_min_count ${String(least)}: it must be at least that.`);
   if (schedules !== undefined)
     reader.faults.push("schedules are not possible: Kubernetes' autoscaler knows no times. A job of CI can run kf autoscale.");
   if (!Array.isArray(given) || given.length === 0) reader.faults.push('scaling_rules must have at least one rule.');

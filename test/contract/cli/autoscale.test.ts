@@ -102,6 +102,27 @@ describe('autoscale', () => {
     );
   });
 
+  it('keeps the metrics of an autoscaler that the change does not name, as they are', async () => {
+    await scene.ok('autoscale', 'shop', '--min', '1', '--max', '5', '--cpu', '60');
+    const ofContainer = {
+      type: 'ContainerResource',
+      containerResource: { name: 'cpu', container: 'application', target: { type: 'Utilization', averageUtilization: 70 } },
+    };
+    const exact = { type: 'Resource', resource: { name: 'cpu', target: { type: 'AverageValue', averageValue: '125m' } } };
+    const { name } = autoscalers()[0]?.metadata ?? {};
+    const metrics = async (...args: string[]): Promise<unknown> => {
+      await scene.cluster.memory.mergePatch(autoscalerType, ns, name ?? '', { spec: { metrics: [ofContainer, exact] } });
+      await scene.ok('autoscale', 'shop', ...args);
+      return autoscalers()[0]?.spec.metrics;
+    };
+    expect(await metrics('--max', '6')).toEqual([ofContainer, exact]);
+    expect(await metrics('--memory', '70')).toEqual([ofContainer, exact, expect.objectContaining({ type: 'Resource' })]);
+    expect(await metrics('--cpu', '20')).toMatchObject([ofContainer, { resource: { target: { averageValue: '200m' } } }]);
+    await scene.cluster.memory.mergePatch(autoscalerType, ns, name ?? '', { spec: { metrics: [ofContainer] } });
+    await scene.ok('autoscale', 'shop', '--max', '7');
+    expect(autoscalers()[0]?.spec).toMatchObject({ maxReplicas: 7, metrics: [ofContainer] });
+  });
+
   it('is removed by --off, and the instances stay', async () => {
     await scene.ok('autoscale', 'shop', '--min', '1', '--max', '5', '--cpu', '60');
     expect((await run('autoscale', 'shop', '--off')).stdout).toContain('No autoscaler found.');

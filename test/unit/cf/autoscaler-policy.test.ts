@@ -82,4 +82,13 @@ describe('a policy of cf', () => {
       ].join('\n'),
     );
   });
+
+  it('is refused with a metric that only JavaScript knows, and with a maximum below the minimum', () => {
+    expect(() => read([rule('toString', '<', 1, '-1')], { instance_min_count: 5, instance_max_count: 2 })).toThrow(
+      [
+        '  instance_max_count is 2, and instance_min_count 5: it must be at least that.',
+        "  scaling_rules[0].metric_type 'toString' is not possible: kf knows cpu, ",
+      ].join('\n'),
+    );
+  });
 });

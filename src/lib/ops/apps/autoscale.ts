@@ -5,6 +5,7 @@ import {
   autoscalersOf,
   autoscalerType,
   describeAutoscaler,
+  metricsBeside,
   settingsOf,
   type AutoscalerSettings,
   type HorizontalPodAutoscaler,
@@ -47,7 +48,7 @@ export type AutoscalerChange = Partial<AutoscalerSettings>;
 function completed({ least, most, targets = {}, behavior }: AutoscalerChange, present: AutoscalerSettings | undefined): AutoscalerSettings {
   const [min, max] = [least ?? present?.least, most ?? present?.most];
   const all = { ...present?.targets, ...targets };
-  if (min === undefined || max === undefined || Object.keys(all).length === 0)
+  if (min === undefined || max === undefined || (present === undefined && Object.keys(all).length === 0))
     throw new KfError('usage', 'A new autoscaler needs --min, --max and at least one of --cpu and --memory.', {
       hints: ['kf autoscale APP_NAME --min 1 --max 4 --cpu 80'],
     });
@@ -72,7 +73,10 @@ export async function setAutoscaler(
   const wanted = buildAutoscaler(process, settings);
   if (present === undefined) return void (await cluster.create(autoscalerType, wanted, { signal }));
   // One that was made without kf keeps its name: two autoscalers of one process would disturb each other.
-  const spec = { behavior: null, ...wanted.spec };
+  const { targets = {} } = change;
+  const changed = buildAutoscaler(process, { ...settings, targets }).spec.metrics ?? [];
+  const metrics = isWhole ? changed : [...metricsBeside(present, targets), ...changed];
+  const spec = { behavior: null, ...wanted.spec, metrics };
   await cluster.mergePatch(autoscalerType, session.space.guid, present.metadata.name, { spec }, { signal });
 }
 

@@ -4,7 +4,7 @@ import { desiredInstances, instanceCountsOf } from '../../api/app.ts';
 import type { Stored } from '../../api/object.ts';
 import { maxInFlightOf, type RolloutOptions } from '../../api/rollout.ts';
 import { counted, formatBytes } from '../../api/sizes.ts';
-import type { CFApp, CFProcess, CFRoute } from '../../api/types.generated.ts';
+import type { CFApp, CFProcess, CFRoute, RouteDestination } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import type { ProcessPlan } from '../../manifest/plan.ts';
 import type { SpaceSession } from '../../session/session.ts';
@@ -55,7 +55,9 @@ function replaced({ app, planned = [], autoscaled, routes, rollout }: Update, pr
   const instances = autoscaled?.has(metadata.name) === true ? own : (plan?.instances ?? own);
   // Instances that serve nothing stop first: they leave their room to the new ones.
   if (running === 0 || instances === 0) return [];
-  const routed = routes.some((route) => route.spec.destinations?.some(({ processType }) => processType === spec.processType) === true);
+  const leadsHere = ({ appRef, processType }: RouteDestination): boolean =>
+    appRef.name === app.metadata.name && processType === spec.processType;
+  const routed = routes.some((route) => route.spec.destinations?.some(leadsHere) === true);
   return [
     {
       before: { instances: running + starting + crashed, memoryMB: spec.memoryMB, diskMB: spec.diskQuotaMB },

@@ -41,7 +41,12 @@ export async function deleteInstances(
   const { cluster, space, signal } = session;
   const { items } = await cluster.list(podType, options(session, app));
   const own = items.filter(({ metadata }) => processGuids.has(metadata.labels?.[labels.guid] ?? ''));
-  await Promise.all(own.map(({ metadata }) => cluster.delete(podType, space.guid, metadata.name, { signal })));
+  const remove = ({ metadata: { name, uid } }: Stored<Pod>): Promise<unknown> =>
+    cluster.delete(podType, space.guid, name, { uid, signal }).catch((error: unknown) => {
+      // Its successor has the name already.
+      if (!(error instanceof KfError && error.code === 'conflict')) throw error;
+    });
+  await Promise.all(own.map(remove));
   return new Set(own.map(({ metadata }) => metadata.uid));
 }
 
