@@ -7,6 +7,7 @@ import { judgeRequest } from './requests.ts';
 import type { Found } from './scripts.ts';
 import { shellCommands, type ShellCommand, type Word } from './shell.ts';
 import { surface, type Note } from './surface.generated.ts';
+import { isOfKind, knownValueKinds } from './value-kinds.ts';
 
 /** `unclear`: the name of the command is known only when the script runs. `unknown`: neither cf nor kf has it. */
 export type CallStatus = 'done' | 'ignored' | 'differs' | 'unclear' | 'refused' | 'unknown';
@@ -210,9 +211,16 @@ class FlagReader {
 
   #note({ name }: KnownFlag, typed: string, value: string): void {
     const own = this.#notes[name];
-    const ofValue = this.#notes[`${name}=${value.toLowerCase()}`];
+    const ofValue = this.#notes[`${name}=${value.toLowerCase()}`] ?? this.#noteOfKind(name, value);
     if (own !== undefined && ofValue === undefined) this.remarks.push(remarkOf(typed, own));
     if (ofValue !== undefined) this.remarks.push(remarkOf(`${typed} ${value}`, ofValue));
+  }
+
+  /** Of what a shell puts in, only the beginning is known. */
+  #noteOfKind(name: string, value: string): Note | undefined {
+    if (value.startsWith('$') || value.startsWith('`')) return undefined;
+    const kind = knownValueKinds.find((one) => `${name}=${one}` in this.#notes && isOfKind(value, one));
+    return kind === undefined ? undefined : this.#notes[`${name}=${kind}`];
   }
 }
 

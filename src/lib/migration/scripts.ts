@@ -1,6 +1,18 @@
 // The shell scripts in a file: a script is one itself; CI files in YAML or JSON, a Makefile and a Jenkinsfile have several.
 
-import { isMap, isPair, isScalar, LineCounter, parseAllDocuments, visit, type Node, type Scalar, type YAMLMap, type YAMLSeq } from 'yaml';
+import {
+  isMap,
+  isPair,
+  isScalar,
+  isSeq,
+  LineCounter,
+  parseAllDocuments,
+  visit,
+  type Node,
+  type Scalar,
+  type YAMLMap,
+  type YAMLSeq,
+} from 'yaml';
 import { KfError } from '../errors.ts';
 
 /** Part of a file that a shell runs. */
@@ -69,11 +81,20 @@ function scriptOfScalar(source: string, scalar: Scalar, lineOf: (at: number) => 
   return { text, line };
 }
 
-/** `[cf, push, app]`: a program with its arguments, without a shell. */
-function programOf({ items }: YAMLSeq): string | undefined {
-  const words = items.map((item) => (isScalar(item) ? String(item.value) : undefined));
-  if (words[0] !== 'cf' && words[0] !== 'kf') return undefined;
-  return words.map((word = '') => `'${word.replaceAll("'", `'\\''`)}'`).join(' ');
+const wordsOf = ({ items }: YAMLSeq): string[] => items.map((item) => (isScalar(item) ? String(item.value) : ''));
+
+/** A program with its arguments, without a shell; undefined for another program than cf. */
+function programOf([program = '', ...args]: readonly string[]): string | undefined {
+  if (!/^(?:.*\/)?[ck]f$/.test(program)) return undefined;
+  return [program, ...args].map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(' ');
+}
+
+/** `path: cf` with `args: [push, app]`, as a task of Concourse runs a program. */
+function programOfTask(map: YAMLMap, lineOf: (at: number) => number): Script[] {
+  const [path, args] = [map.get('path', true), map.get('args')];
+  if (!isScalar(path) || typeof path.value !== 'string' || !isSeq(args)) return [];
+  const text = programOf([path.value, ...wordsOf(args)]);
+  return text === undefined ? [] : [{ text, line: lineOf(path.range?.[0] ?? 0) }];
 }
 
 /** `with: { command: push my-app }` of an action for cf: the words after `cf`. */
@@ -106,9 +127,9 @@ function scriptsOfYaml(file: string, source: string): Found {
         if (stepNames[String(key.value)]?.test(name) === true) steps.push({ name, line: lineOf(key.range?.[0] ?? 0) });
         return prose.has(String(key.value).toLowerCase()) ? visit.SKIP : undefined;
       },
-      Map: (_, map) => void scripts.push(...commandsOfAction(map, lineOf)),
+      Map: (_, map) => void scripts.push(...commandsOfAction(map, lineOf), ...programOfTask(map, lineOf)),
       Seq: (_, list) => {
-        const text = programOf(list);
+        const text = programOf(wordsOf(list));
         if (text === undefined) return undefined;
         scripts.push({ text, line: lineOf(list.range?.[0] ?? 0) });
         return visit.SKIP;

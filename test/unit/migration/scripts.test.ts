@@ -49,6 +49,19 @@ command: [cf, push, my app]
     expect(calls('.gitlab-ci.yml', source)).toEqual(['2 cf login -a $API', '6 cf push', '7 cf start a', '9 cf push "my app"']);
   });
 
+  it('of Concourse, which runs a program without a shell', () => {
+    const source = `config:
+  run:
+    path: /usr/bin/cf
+    args: [push, my app]
+---
+run: { path: bash, args: [-ec, 'cf apps'] }
+---
+run: { path: ls, args: [cf] }
+`;
+    expect(calls('task.yml', source)).toEqual(['3 cf push "my app"', '6 cf apps']);
+  });
+
   it('of npm', () => {
     expect(calls('package.json', '{\n  "description": "cf push",\n  "scripts": {\n    "deploy": "npm test && cf push"\n  }\n}')).toEqual([
       '4 cf push',
