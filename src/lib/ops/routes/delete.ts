@@ -12,7 +12,8 @@ import type { SpaceSession } from '../../session/session.ts';
 import { findDomain, listDomainObjects } from '../find.ts';
 import { isRefused, otherHolder } from './holders.ts';
 import { waitUntilProgrammed } from './programming.ts';
-import { assertOwned, removeHalves } from './share.ts';
+import { assertOwned } from './route-and-space.ts';
+import { removeHalves } from './share.ts';
 import { changeDestinations, noRouteText, routesAt, urlOf, type RouteAddress } from './routes.ts';
 
 /** Requests at the same time. */
@@ -60,7 +61,7 @@ export async function deleteRoute(session: SpaceSession, address: RouteAddress):
 export async function deleteKnownRoute(session: SpaceSession, route: Stored<CFRoute>, url: string): Promise<void> {
   const { cluster, signal } = session;
   const { namespace, name, uid } = route.metadata;
-  if (!isRefused(route)) assertOwned(session, route, url);
+  if (!isRefused(route)) assertOwned(session, { route, url });
   await unmapBefore(session, route, url);
   await cluster.delete(kinds.route, namespace, name, { signal, uid });
   await removeHalves(session, route, route.spec.sharedWith ?? []);

@@ -9,14 +9,11 @@ import type { CFRoute } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import { assertAccess } from '../../kube/access.ts';
 import { retryOnConflict } from '../../kube/retry-on-conflict.ts';
-import { findOrg, findSpace } from '../../session/places.ts';
 import type { SpaceSession } from '../../session/session.ts';
-import type { NameAndGuid } from '../../session/state.ts';
-import { findDomain } from '../find.ts';
 import { appNames } from '../rows.ts';
-import { isLive, type RoutePlace } from './holders.ts';
-import { assertOwned } from './share.ts';
-import { createClaimed, noRouteText, routesAt, urlOf, type RouteAddress } from './routes.ts';
+import { isLive } from './holders.ts';
+import { assertOwned, findRouteAndSpace, type RouteAndSpace } from './route-and-space.ts';
+import { createClaimed, urlOf, type RouteAddress } from './routes.ts';
 
 export interface MoveOptions extends RouteAddress {
   /** Default: the targeted org. */
@@ -24,14 +21,7 @@ export interface MoveOptions extends RouteAddress {
   toSpace: string;
 }
 
-interface Move {
-  route: Stored<CFRoute>;
-  place: RoutePlace;
-  url: string;
-  to: NameAndGuid;
-}
-
-async function assertUnmapped(session: SpaceSession, { route, place, url }: Omit<Move, 'to'>): Promise<void> {
+async function assertUnmapped(session: SpaceSession, { route, place, url }: RouteAndSpace): Promise<void> {
   const [destination] = route.spec.destinations ?? [];
   if (destination === undefined) return;
   const app = (await appNames(session)).get(destination.appRef.name) ?? destination.appRef.name;
@@ -42,7 +32,7 @@ async function assertUnmapped(session: SpaceSession, { route, place, url }: Omit
 }
 
 /** @throws KfError `conflict` when the space has other paths of the host: they would keep the host here */
-async function assertAlone({ cluster, space, signal, bin }: SpaceSession, { route, place, url }: Omit<Move, 'to'>): Promise<void> {
+async function assertAlone({ cluster, space, signal, bin }: SpaceSession, { route, place, url }: RouteAndSpace): Promise<void> {
   const domain = place.domain.metadata.name;
   const { items } = await cluster.list(kinds.route, { ns: space.guid, labelSelector: `${labels.domainGuid}=${domain}`, signal });
   const other = items.find(
@@ -57,26 +47,19 @@ async function assertAlone({ cluster, space, signal, bin }: SpaceSession, { rout
 }
 
 /** Everything that can be checked before the route leaves its space. */
-async function plan(session: SpaceSession, { toOrg, toSpace, ...address }: MoveOptions): Promise<Move> {
-  const domain = await findDomain(session, address.domain);
-  const place = { ...address, domain };
-  const url = urlOf({ ...address, domain: domain.spec.name });
-  const route = (await routesAt(session, domain, address)).find(isLive);
-  if (route === undefined)
-    throw new KfError('not-found', noRouteText({ ...address, domain: domain.spec.name }), { hints: [`${session.bin} routes`] });
-  const org = toOrg === undefined || toOrg === session.org.name ? session.org : await findOrg(session, toOrg);
-  const to = await findSpace(session, org, toSpace);
-  if (to.guid === session.space.guid) return { route, place, url, to };
-  assertOwned(session, route, url);
-  await assertUnmapped(session, { route, place, url });
-  await assertAlone(session, { route, place, url });
+async function plan(session: SpaceSession, { toOrg, toSpace, ...address }: MoveOptions): Promise<RouteAndSpace> {
+  const found = await findRouteAndSpace(session, address, { org: toOrg, space: toSpace });
+  if (found.to.guid === session.space.guid) return found;
+  assertOwned(session, found);
+  await assertUnmapped(session, found);
+  await assertAlone(session, found);
   const { group, plural } = kinds.route;
-  await assertAccess(session.cluster, [{ verb: 'create', group, resource: plural, ns: to.guid }], session.signal);
-  return { route, place, url, to };
+  await assertAccess(session.cluster, [{ verb: 'create', group, resource: plural, ns: found.to.guid }], session.signal);
+  return found;
 }
 
 /** The route at the same address in the new space, if the new space has the address already: an earlier move was interrupted after that. */
-async function arrived({ cluster, signal }: SpaceSession, { place, to }: Move): Promise<Stored<CFRoute> | undefined> {
+async function arrived({ cluster, signal }: SpaceSession, { place, to }: RouteAndSpace): Promise<Stored<CFRoute> | undefined> {
   const labelSelector = `${labels.domainGuid}=${place.domain.metadata.name}`;
   const { items } = await cluster.list(kinds.route, { ns: to.guid, labelSelector, signal });
   return items.find(
@@ -92,7 +75,7 @@ async function arrived({ cluster, signal }: SpaceSession, { place, to }: Move): 
  * Ends a move that failed: withdraws the permission, then deletes the new route, unless it has the address by now. An interruption does not
  * prevent this.
  */
-async function giveUp(session: SpaceSession, { route, to }: Move, guid: string): Promise<void> {
+async function giveUp(session: SpaceSession, { route, to }: RouteAndSpace, guid: string): Promise<void> {
   const { cluster, space } = session;
   const { name, uid } = route.metadata;
   await cluster.mergePatch(kinds.route, space.guid, name, { metadata: { uid, annotations: { [annotations.movesTo]: null } } });
@@ -120,7 +103,7 @@ export async function moveRoute(session: SpaceSession, options: MoveOptions, onM
     const guid = randomUUID();
     const notes = { [annotations.movesTo]: `${move.to.guid}/${guid}`, [annotations.changedBy]: changedBy };
     // As it was checked: without apps. The controller may have written its status meanwhile, for a route that was made a moment ago.
-    const permit = async ({ route }: Move): Promise<void> => {
+    const permit = async ({ route }: RouteAndSpace): Promise<void> => {
       const { name, uid, resourceVersion } = route.metadata;
       await cluster.mergePatch(kinds.route, space.guid, name, { metadata: { uid, resourceVersion, annotations: notes } }, { signal });
     };

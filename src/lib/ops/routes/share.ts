@@ -9,13 +9,10 @@ import { KfError } from '../../errors.ts';
 import { assertAccess } from '../../kube/access.ts';
 import { isForbidden } from '../../kube/errors.ts';
 import { patchAsRead, type ObjectPatch } from '../../kube/patch-as-read.ts';
-import { findOrg, findSpace } from '../../session/places.ts';
 import type { SpaceSession } from '../../session/session.ts';
-import type { NameAndGuid } from '../../session/state.ts';
-import { findDomain } from '../find.ts';
-import { isLive, type RoutePlace } from './holders.ts';
 import { waitUntilProgrammed } from './programming.ts';
-import { createClaimed, noRouteText, routesAt, urlOf, type RouteAddress } from './routes.ts';
+import { assertOwned, findRouteAndSpace, type RouteAndSpace } from './route-and-space.ts';
+import { createClaimed, type RouteAddress } from './routes.ts';
 
 export interface ShareOptions extends RouteAddress {
   /** Default: the targeted org. */
@@ -23,35 +20,14 @@ export interface ShareOptions extends RouteAddress {
   otherSpace: string;
 }
 
-interface Share {
-  route: Stored<CFRoute>;
-  place: RoutePlace;
-  url: string;
-  to: NameAndGuid;
-}
-
-/** @throws KfError `conflict` for a route of another space, which only that space changes */
-export function assertOwned({ bin }: SpaceSession, route: CFRoute, url: string): void {
-  if (route.spec.sharedFrom === undefined) return;
-  throw new KfError('conflict', `Route '${url}' belongs to another space, which shares it with this one. Only there it can be changed.`, {
-    hints: [`${bin} unmap-route APP DOMAIN -n HOST`],
-  });
-}
-
-async function findShare(session: SpaceSession, { otherOrg, otherSpace, ...address }: ShareOptions): Promise<Share> {
-  const domain = await findDomain(session, address.domain);
-  const place = { ...address, domain };
-  const url = urlOf({ ...address, domain: domain.spec.name });
-  const route = (await routesAt(session, domain, address)).find(isLive);
-  if (route === undefined)
-    throw new KfError('not-found', noRouteText({ ...address, domain: domain.spec.name }), { hints: [`${session.bin} routes`] });
-  assertOwned(session, route, url);
-  const org = otherOrg === undefined || otherOrg === session.org.name ? session.org : await findOrg(session, otherOrg);
-  return { route, place, url, to: await findSpace(session, org, otherSpace) };
+async function findShare(session: SpaceSession, { otherOrg, otherSpace, ...address }: ShareOptions): Promise<RouteAndSpace> {
+  const found = await findRouteAndSpace(session, address, { org: otherOrg, space: otherSpace });
+  assertOwned(session, found);
+  return found;
 }
 
 /** @throws KfError `conflict` in cf's words for the route's own space, and for a domain without a gateway */
-function assertShareable({ space }: SpaceSession, { place, url, to }: Share): void {
+function assertShareable({ space }: SpaceSession, { place, url, to }: RouteAndSpace): void {
   if (to.guid === space.guid) {
     const text = `Unable to share route '${url}' with space '${to.name}'.`;
     throw new KfError('conflict', `${text} Routes cannot be shared into the space where they were created.`);
@@ -72,7 +48,7 @@ async function halvesIn({ cluster, signal }: SpaceSession, { metadata, spec }: S
 /** @returns undefined when the spaces were those already */
 async function changeSpaces(
   session: SpaceSession,
-  { route, url }: Share,
+  { route, url }: RouteAndSpace,
   change: (spaces: string[]) => string[],
 ): Promise<Stored<CFRoute> | undefined> {
   const changedBy = await session.changedBy();
