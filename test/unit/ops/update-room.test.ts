@@ -13,7 +13,14 @@ const process = (processType: string, desiredInstances: number, counts: object =
     status: { instanceCounts: { running: 0, starting: 0, crashed: 0, down: 0, ...counts } },
   }) as unknown as Stored<CFProcess>;
 
-const toWeb = { spec: { destinations: [{ appRef: { name: 'app' }, processType: 'web' }, { appRef: { name: 'another' }, processType: 'worker' }] } } as unknown as Stored<CFRoute>;
+const toWeb = {
+  spec: {
+    destinations: [
+      { appRef: { name: 'app' }, processType: 'web' },
+      { appRef: { name: 'another' }, processType: 'worker' },
+    ],
+  },
+} as unknown as Stored<CFRoute>;
 
 /** The memory in megabytes and the instances that the update takes beyond what runs. */
 function needs(processes: Stored<CFProcess>[], parts: Partial<Update> = {}): [number, number] {

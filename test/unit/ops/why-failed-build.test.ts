@@ -16,7 +16,7 @@ const app = (since: string) =>
   asStored<CFApp>({
     metadata: { name: 'app', namespace: 'space' },
     spec: {} as CFApp['spec'],
-    status: { deployment: { id: 'id', phase: 'Serving', since } } as NonNullable<CFApp['status']>,
+    status: { deployment: { id: 'id', phase: 'Serving', since } },
   });
 const failed = build('second', '2026-01-01T10:00:00Z', 'FAILED', '2026-01-01T10:02:00Z');
 
