@@ -55,13 +55,15 @@ async function orgsWith(cli: Cli, provider: object): Promise<{ seen: string[]; s
 async function issuer(): Promise<{ url: string; asked: string[] }> {
   const asked: string[] = [];
   let url = '';
+  // All tokens are of one second: kf asks for another one after a 401, and on a busy machine that is a second later.
+  const iat = Math.floor(Date.now() / 1000);
   const answer: RequestListener = (request, response) => {
     let body = '';
     request.on('data', (chunk: Buffer) => (body += chunk.toString()));
     request.on('end', () => {
       asked.push(`${String(request.method)} ${String(request.url)} ${new URLSearchParams(body).get('refresh_token') ?? ''}`.trim());
       response.setHeader('content-type', 'application/json');
-      const claims = { iss: url, sub: 'u', aud: 'kf', iat: Math.floor(Date.now() / 1000), exp: 4_102_444_800 };
+      const claims = { iss: url, sub: 'u', aud: 'kf', iat, exp: 4_102_444_800 };
       const token = { access_token: 'a', token_type: 'bearer', expires_in: 600, id_token: idToken(claims), refresh_token: 'second' };
       const discovery = { issuer: url, token_endpoint: `${url}/token`, id_token_signing_alg_values_supported: ['none'] };
       response.end(JSON.stringify(request.url === '/token' ? token : discovery));
