@@ -164,6 +164,24 @@ describe('one instance behind a route', () => {
     await answers('chaos-app', 'kf sample 2');
   });
 
+  test('map-route waits for addresses of a Service that Kubernetes writes late', async () => {
+    const host = 'chaos-late';
+    expect(signalAll('kube-controller-manager', 'SIGSTOP')).toBe(1);
+    const mapping = kf.run(['map-route', 'chaos-app', 'apps.localhost', '-n', host]);
+    try {
+      await until('the gateway to miss the addresses', async () => {
+        const routes = await kubectlJson<{ items: object[] }>('get', 'httproutes', '-n', space());
+        return routes.items.map((route) => JSON.stringify(route)).some((text) => text.includes(host) && text.includes('BackendNotFound'));
+      });
+      await sleep(20_000);
+    } finally {
+      signalAll('kube-controller-manager', 'SIGCONT');
+    }
+    const { code, stderr } = await mapping;
+    expect([code, code === 0 ? '' : stderr]).toEqual([0, '']);
+    expect((await get(`${host}.apps.localhost`)).status).toBe(200);
+  });
+
   test('a leader that was frozen writes nothing afterwards, and reconciling continues', async () => {
     await controllerReady();
     expect(signalAll('controller.mjs', 'SIGSTOP')).toBe(1);

@@ -54,7 +54,7 @@ const firstAnswerMs = 2_000;
 /**
  * After an outage of the API server, its clients reconnect with pauses that grow to more than a minute. Until then a gateway gets no news.
  */
-const catchUpMs = 95_000;
+export const catchUpMs = 95_000;
 /** A gateway that does not mark its answers may still answer 404 for a route that it has not loaded. */
 const unmarkedPatienceMs = 1_000;
 export const notServed: ReadonlySet<number> = new Set([502, 503, 504]);
@@ -139,12 +139,24 @@ function conditionOf(route: Stored<HttpRoute>, type: string): Condition | undefi
   return found.find(({ observedGeneration }) => observedGeneration === undefined || observedGeneration >= (route.metadata.generation ?? 0));
 }
 
+/** A gateway's status of a route. */
+export interface Acceptance {
+  accepted: boolean;
+  message: string;
+  /**
+   * The gateway does not know a Service, or its addresses. The controller has written the Service before the route, so the gateway learns of it; Kubernetes
+   * may write the addresses late.
+   */
+  lacksBackend: boolean;
+}
+
 /** The gateway's status of a route; undefined while the gateway has not looked at its present form. */
-export function acceptance(route: Stored<HttpRoute>): { accepted: boolean; message: string } | undefined {
+export function acceptance(route: Stored<HttpRoute>): Acceptance | undefined {
   const [accepted, resolved] = [conditionOf(route, 'Accepted'), conditionOf(route, 'ResolvedRefs')];
   if (accepted === undefined) return undefined;
   const bad = [accepted, resolved].find((condition) => condition !== undefined && condition.status !== 'True');
-  return { accepted: bad === undefined, message: bad === undefined ? '' : `${bad.reason}: ${bad.message}` };
+  if (bad === undefined) return { accepted: true, message: '', lacksBackend: false };
+  return { accepted: false, message: `${bad.reason}: ${bad.message}`, lacksBackend: bad.reason === 'BackendNotFound' };
 }
 
 /**
@@ -226,7 +238,7 @@ export class Proofs {
     const taken = live === undefined || !hasRule(live, generation) ? undefined : acceptance(live);
     const address = route.status?.uri ?? route.spec.host ?? '';
     if (taken?.accepted === true) return undefined;
-    if (waited > refusalPatienceMs) {
+    if (waited > (taken?.lacksBackend === true ? catchUpMs : refusalPatienceMs)) {
       const why = taken === undefined ? 'no gateway controller looked at it' : taken.message;
       const cause = taken === undefined ? 'gateway-down' : 'route-not-programmed';
       return { state: 'refused', reason: 'RouteNotAccepted', cause, message: `The gateway did not take the route ${address}: ${why}` };

@@ -4,6 +4,7 @@
 import type { Stored } from '../../lib/api/object.ts';
 import { findCondition } from '../../lib/api/conditions.ts';
 import {
+  httpRouteType,
   isAboutRevision,
   mainBackends,
   revisionHeader,
@@ -20,7 +21,7 @@ import type { Context } from '../runtime/reconciler.ts';
 import type { Statement } from '../runtime/status.ts';
 import { gatewayAddress, processesByApp } from '../relations.ts';
 import { httpRouteOf, isTakenOver } from '../shared-routes.ts';
-import { acceptance, ask, markFeature, notServed, ownError, pauseAfter, type Answer } from '../rollout/traffic-probe.ts';
+import { acceptance, ask, catchUpMs, markFeature, notServed, ownError, pauseAfter, type Answer } from '../rollout/traffic-probe.ts';
 
 const askTimeoutMs = 3_000;
 const retryMs = 100;
@@ -30,7 +31,8 @@ const earlierRetryMs = 1_000;
 /** When the gateway cannot be asked for this long, its status in the route counts. */
 const unreachableMs = 3_000;
 /**
- * A gateway that has not loaded a route after this time has a problem: the route's status reports it, and the gateway is asked less often.
+ * A gateway that has not loaded a route after this time has a problem: the route's status reports it, and the gateway is asked less often. A gateway that
+ * does not know a Service yet gets more time.
  */
 const loadMs = 15_000;
 /** An app that answers with 500, 502, 503 or 504 for this long does so by itself. */
@@ -116,7 +118,7 @@ export class Programming {
     const taken = acceptance(live);
     if (taken?.accepted !== true) {
       const message = taken?.message ?? 'No gateway controller has looked at the route.';
-      return isLate(context, attempts)
+      return isLate(context, attempts, taken?.lacksBackend === true ? catchUpMs : loadMs)
         ? { statement: said('False', 'NotAccepted', message), requeueAfterMs: slowRetryMs }
         : { requeueAfterMs: 1_000 };
     }
@@ -184,7 +186,12 @@ function unreachable(context: Context, attempts: Attempts): Programmed {
   return isOver ? proven('NotVerified', attempts) : { requeueAfterMs: retryMs };
 }
 
-const isLate = (context: Context, { since }: Attempts): boolean => context.now() - since > loadMs;
+/** True when the gateway has had its time. After an outage of the API server it gets no news for a while, and that time does not count. */
+function isLate({ now, stores }: Context, { since }: Attempts, patienceMs = loadMs): boolean {
+  const { steadySince } = stores.of(httpRouteType);
+  const fair = steadySince === 0 ? 0 : steadySince + catchUpMs;
+  return now() > Math.max(since + patienceMs, fair);
+}
 
 function addressed(base: string, route: Stored<CFRoute>, live: Stored<HttpRoute>): { base: string; host: string; path: string } {
   const host = (route.status?.fqdn ?? live.spec?.hostnames?.[0] ?? '').replace('*', 'kf-probe');

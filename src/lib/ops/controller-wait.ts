@@ -106,7 +106,8 @@ export async function waitUntilDeleted<T extends KubeObject>(
   return (await unlessLate(waiting).finally(() => report({ type: 'done' }))) === true;
 }
 
-function nobodyTookUp(what: string, cause: unknown): KfError {
+/** The error for a change that no controller has taken up. @param what as the subject of a sentence */
+export function nobodyTookUp(what: string, cause?: unknown): KfError {
   const message = `${what} is accepted, but no controller has taken it up; it waits in the cluster.`;
   return new KfError('accepted', message, { hints: [whereControllerIs], cause });
 }

@@ -52,6 +52,15 @@ export function httpRoute(live?: Stored<HttpRoute>, serves = true, served: reado
   });
 }
 
+/** The gateway has looked at the route and does not resolve its references. */
+export function unresolved(live: Stored<HttpRoute>, reason: string): Stored<HttpRoute> {
+  const [parent] = live.status?.parents ?? [];
+  const conditions = (parent?.conditions ?? []).map((one) =>
+    one.type === 'ResolvedRefs' ? { ...one, status: 'False' as const, reason, message: 'endpointslices not found' } : one,
+  );
+  return { ...live, status: { parents: [{ parentRef: { name: 'kf' }, conditions }] } };
+}
+
 const servers: Server[] = [];
 
 /** Stops the gateways of a test. */
@@ -93,6 +102,8 @@ export interface Scene {
   pass: (ms: number) => void;
   /** Sets the route's present form. */
   put: (live: Stored<HttpRoute>) => void;
+  /** The API server was away and answers again. */
+  reconnect: () => void;
 }
 
 /** Without `address`: a gateway that cannot be asked from inside the cluster. */
@@ -116,5 +127,5 @@ export function contextOf(address: string | undefined, live: Stored<HttpRoute>, 
     outside: <T>(id: string, timeoutMs: number, work: (signal: AbortSignal) => Promise<T>) =>
       calls.ask({ id, space: 'ns', timeoutMs }, () => undefined, work),
   } as unknown as Context;
-  return { context, pass: (ms) => (now += ms), put: (next) => httpRoutes.put(next) };
+  return { context, pass: (ms) => (now += ms), put: (next) => httpRoutes.put(next), reconnect: () => (httpRoutes.steadySince = now) };
 }

@@ -7,7 +7,7 @@ import { isSettled, Proofs } from '../../../src/controller/rollout/traffic-probe
 import { revisionOf, type HttpRoute } from '../../../src/lib/api/gateway.ts';
 import type { Stored } from '../../../src/lib/api/object.ts';
 import type { CFRoute } from '../../../src/lib/api/types.generated.ts';
-import { closeGateways, contextOf, gateway, generations, httpRoute, processOf, route, type Scene } from './route-scene.ts';
+import { closeGateways, contextOf, gateway, generations, httpRoute, processOf, route, unresolved, type Scene } from './route-scene.ts';
 
 afterEach(closeGateways);
 
@@ -80,6 +80,40 @@ test('a gateway that loaded a route late gets its time even if it does not answe
   scene.pass(9_000);
   scene.put(live);
   expect((await statementOf(programming, scene)).reason).toBe('Loaded');
+});
+
+test('a gateway that does not know a Service or its addresses yet gets time, and then the report says so', async () => {
+  const live = httpRoute();
+  const { address } = await gateway(
+    () => ({ status: 200 }),
+    () => revisionOf(live),
+  );
+  const scene = contextOf(address, unresolved(live, 'BackendNotFound'));
+  const programming = new Programming();
+  const waited = scene.context.now();
+  const statement = await statementOf(programming, scene);
+  expect(statement).toMatchObject({ status: 'False', reason: 'NotAccepted', message: 'BackendNotFound: endpointslices not found' });
+  expect(scene.context.now() - waited).toBeGreaterThan(90_000);
+  scene.put(live);
+  expect((await statementOf(programming, scene)).reason).toBe('Loaded');
+});
+
+test('a route that the gateway refuses is reported after 15 s, and later if the API server was away meanwhile', async () => {
+  const live = unresolved(httpRoute(), 'RefNotPermitted');
+  const scene = contextOf('http://127.0.0.1:9', live);
+  const programming = new Programming();
+  expect(programming.look(scene.context, route).statement).toBeUndefined();
+  scene.pass(10_000);
+  scene.reconnect();
+  scene.pass(90_000);
+  expect(programming.look(scene.context, route).statement).toBeUndefined();
+  scene.pass(6_000);
+  expect(programming.look(scene.context, route).statement?.reason).toBe('NotAccepted');
+  const steady = contextOf('http://127.0.0.1:9', live);
+  const other = new Programming();
+  other.look(steady.context, route);
+  steady.pass(16_000);
+  expect(other.look(steady.context, route).statement?.reason).toBe('NotAccepted');
 });
 
 test('a gateway whose revision cannot be asked is reported as not verified', async () => {

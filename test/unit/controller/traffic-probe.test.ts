@@ -8,7 +8,7 @@ import { acceptance, Proofs, type Candidate, type Proof } from '../../../src/con
 import { httpRouteType, revisionOf, type HttpRoute } from '../../../src/lib/api/gateway.ts';
 import { kinds } from '../../../src/lib/api/group.ts';
 import type { CFProcess } from '../../../src/lib/api/types.generated.ts';
-import { closeGateways, contextOf, gateway, generations, httpRoute, processOf, route, type Scene } from './route-scene.ts';
+import { closeGateways, contextOf, gateway, generations, httpRoute, processOf, route, unresolved, type Scene } from './route-scene.ts';
 import type { Stored } from '../../../src/lib/api/object.ts';
 
 afterEach(closeGateways);
@@ -136,6 +136,13 @@ describe('RouteNotAccepted', () => {
       expect(afterMs).toBe(16_000);
     },
   );
+
+  test('is the reason only after a longer time when the gateway does not know a Service or its addresses', async () => {
+    const { proof, afterMs } = await proofOf(contextOf('http://127.0.0.1:9', unresolved(httpRoute(), 'BackendNotFound')), processOf('one'));
+    const message = 'The gateway did not take the route a.example.com/Path: BackendNotFound: endpointslices not found';
+    expect(proof).toMatchObject({ state: 'refused', reason: 'RouteNotAccepted', message });
+    expect(afterMs).toBe(96_000);
+  });
 
   test('is the reason when no gateway controller processes the route, with a message', async () => {
     const { proof } = await proofOf(contextOf('http://127.0.0.1:9', { ...httpRoute(), status: { parents: [] } }), processOf('one'));

@@ -6,8 +6,14 @@ import type { Stored } from '../../api/object.ts';
 import type { CFRoute } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import type { SpaceSession } from '../../session/session.ts';
-import { waitForController } from '../controller-wait.ts';
+import { nobodyTookUp, unlessAbsent, waitForController } from '../controller-wait.ts';
 import type { OpEvent } from '../../events.ts';
+
+/**
+ * How long the gateway may need for a route that the controller has taken up. The controller reports a gateway that fails within 15 s, or later if a
+ * Service is not known to it yet or the API server was away; its own patience is shorter than this.
+ */
+const gatewayPatienceMs = 120_000;
 
 /** @returns undefined when no controller has looked at the route */
 function notLoaded(route: Stored<CFRoute>, url: string, waitedMs: number): KfError | undefined {
@@ -34,5 +40,13 @@ export async function waitUntilProgrammed(session: SpaceSession, route: Stored<C
     url,
   });
   const late = (seen: Stored<CFRoute>, waitedMs: number): KfError | undefined => notLoaded(seen, url, waitedMs);
-  await waitForController(session, { type: kinds.route, object: route, what: `Route ${url}`, late }, hasLoaded, progress);
+  const written = { type: kinds.route, object: route, what: `Route ${url}`, patienceMs: gatewayPatienceMs, late };
+  const waited = await unlessAbsent(session.signal, (signal, alive) => {
+    const isDone = (seen: Stored<CFRoute>): boolean => {
+      if (currentCondition(seen, conditionTypes.ready) !== undefined) alive();
+      return hasLoaded(seen);
+    };
+    return waitForController({ cluster: session.cluster, report: session.report, signal }, written, isDone, progress);
+  });
+  if (waited === undefined) throw nobodyTookUp(written.what);
 }
