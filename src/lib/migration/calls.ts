@@ -3,6 +3,7 @@
 import { findCommand } from '../cf/cf-commands.ts';
 import { cfFlags } from '../cf/cf-flags.ts';
 import { findForeign } from '../cf/plugin-commands.ts';
+import { isNameOfCf } from './programs.ts';
 import { judgeRequest } from './requests.ts';
 import type { Found } from './scripts.ts';
 import { shellCommands, type ShellCommand, type Word } from './shell.ts';
@@ -35,7 +36,6 @@ export const severity: readonly CallStatus[] = ['done', 'ignored', 'differs', 'u
 /** True when a script with such a call fails. */
 export const breaks = (status: CallStatus): boolean => status === 'refused' || status === 'unknown';
 
-const programs = new Set(['cf', 'cf6', 'cf7', 'cf8', 'kf']);
 /** Commands that only print or look for the word. */
 const mentions = new Set([
   'echo',
@@ -61,7 +61,7 @@ const shells = new Set(['sh', 'bash', 'dash', 'zsh', 'ksh', 'ash']);
 const nameOf = ({ text }: Word): string => text.replace(/^.*\//, '');
 
 /** `cf`, a path to it, or a variable like `$CF`. */
-const isProgram = (word: Word): boolean => programs.has(nameOf(word)) || /^\$\{?CF(?:_CLI|_CMD|_BIN|_BINARY)?\}?$/.test(word.text);
+const isProgram = (word: Word): boolean => isNameOfCf(word.text) || /^\$\{?CF(?:_CLI|_CMD|_BIN|_BINARY)?\}?$/.test(word.text);
 
 const isCommand = (word: Word | undefined): boolean =>
   word !== undefined && (findCommand(word.text) !== undefined || findForeign(word.text) !== undefined);
@@ -71,7 +71,7 @@ function argumentsOf({ words }: ShellCommand): Word[] | undefined {
   const [first] = words;
   if (first === undefined) return undefined;
   if (isProgram(first)) return words.slice(1);
-  if (mentions.has(nameOf(first)) && !(first.text === 'command' && words[1]?.text === 'cf')) return undefined;
+  if (mentions.has(nameOf(first)) && !(first.text === 'command' && words[1] !== undefined && isNameOfCf(words[1].text))) return undefined;
   const at = words.findIndex((word, index) => isProgram(word) && !word.isQuoted && isCommand(words[index + 1]));
   return at === -1 ? undefined : words.slice(at + 1);
 }

@@ -14,6 +14,7 @@ import {
   type YAMLSeq,
 } from 'yaml';
 import { KfError } from '../errors.ts';
+import { isNameOfCf } from './programs.ts';
 
 /** Part of a file that a shell runs. */
 export interface Script {
@@ -85,7 +86,7 @@ const wordsOf = ({ items }: YAMLSeq): string[] => items.map((item) => (isScalar(
 
 /** A program with its arguments, without a shell; undefined for another program than cf. */
 function programOf([program = '', ...args]: readonly string[]): string | undefined {
-  if (!/^(?:.*\/)?[ck]f$/.test(program)) return undefined;
+  if (!isNameOfCf(program)) return undefined;
   return [program, ...args].map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(' ');
 }
 
@@ -102,7 +103,13 @@ function commandsOfAction(map: YAMLMap, lineOf: (at: number) => number): Script[
   const inputs = map.get('with');
   if (!isMap(inputs) || stepNames['uses']?.test(String(map.get('uses'))) !== true) return [];
   return inputs.items.flatMap(({ key, value }) => {
-    if (!isScalar(key) || !isScalar(value) || !/command/i.test(String(key.value)) || /^\s*cf\s/.test(String(value.value))) return [];
+    if (
+      !isScalar(key) ||
+      !isScalar(value) ||
+      !/command/i.test(String(key.value)) ||
+      isNameOfCf(/^\s*(\S*)/.exec(String(value.value))?.[1] ?? '')
+    )
+      return [];
     return [{ text: `cf ${String(value.value)}`, line: lineOf(value.range?.[0] ?? 0) }];
   });
 }

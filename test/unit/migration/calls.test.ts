@@ -12,7 +12,7 @@ describe('a call of cf', () => {
   it.each([
     ['by name, path and version', ['cf apps', '/usr/local/bin/cf apps', './cf apps', 'cf8 apps', 'kf apps'], 5],
     ['by a variable', ['$CF apps', '"${CF_CLI}" apps', '$OTHER apps'], 2],
-    ['behind another program', ['sudo cf apps', 'retry 3 cf apps', 'xargs -n1 cf delete', 'env A=b cf push', 'command cf apps'], 5],
+    ['behind another program', ['sudo cf apps', 'retry 3 cf apps', 'xargs -n1 cf delete', 'env A=b cf push', 'command cf8 apps'], 5],
     [
       'in the text for a shell',
       [`bash -ec 'cd x; cf apps'`, 'eval "cf apps"', 'ssh host <<EOF', 'cf apps', 'EOF', "trap 'cf apps' EXIT"],

@@ -62,6 +62,18 @@ run: { path: ls, args: [cf] }
     expect(calls('task.yml', source)).toEqual(['3 cf push "my app"', '6 cf apps']);
   });
 
+  it('with the name of a version of cf, wherever a program is named', () => {
+    const source = `run: { path: /usr/bin/cf8, args: [push, my app] }
+---
+command: [cf7, apps]
+---
+steps:
+  - uses: cloud-gov/cg-cli-tools@main
+    with: { command: cf8 routes }
+`;
+    expect(calls('task.yml', source)).toEqual(['1 cf push "my app"', '3 cf apps', '6 cloud-gov/cg-cli-tools@main', '7 cf routes']);
+  });
+
   it('of npm', () => {
     expect(calls('package.json', '{\n  "description": "cf push",\n  "scripts": {\n    "deploy": "npm test && cf push"\n  }\n}')).toEqual([
       '4 cf push',
