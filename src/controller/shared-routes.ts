@@ -51,6 +51,10 @@ export function acceptedHalves(owner: Stored<CFRoute>, stores: Stores): Stored<C
     .filter(({ metadata: { namespace } }) => !spaces.has(namespace) && spaces.add(namespace));
 }
 
+/** Halves that were accepted, and are not any more: what was made for them is still there. */
+export const lostHalves = (owner: Stored<CFRoute>, stores: Stores): Stored<CFRoute>[] =>
+  halvesOf(owner, stores).filter((half) => isClaimed(half) && ownerOf(half, stores) === undefined);
+
 /** The HTTPRoute that leads to a route's destinations. */
 export function httpRouteOf(route: Stored<CFRoute>, stores: Stores): Stored<HttpRoute> | undefined {
   const { namespace, name } = isHalf(route) ? (ownerOf(route, stores)?.metadata ?? {}) : route.metadata;

@@ -60,6 +60,18 @@ test('an app of another space is mapped to the route after share-route, and both
   expect((await owner.kf.ok('why', '--route', url)).stdout).toContain('The gateway has loaded the route.');
 });
 
+const internalDomainGuid = async (): Promise<string> => {
+  const domains = await kubectl(
+    'get',
+    'cfdomains',
+    '-n',
+    'cf',
+    '-o',
+    'jsonpath={range .items[*]}{.spec.name} {.metadata.name}{"\\n"}{end}',
+  );
+  return /^apps\.internal (\S+)$/m.exec(domains)?.[1] ?? '';
+};
+
 /** What answers while a command runs, all in all; requests go on without a pause. */
 async function answersDuring(command: () => Promise<unknown>): Promise<string[]> {
   const seen = new Set<string>();
@@ -105,6 +117,35 @@ test('only the owner changes and deletes the route, and it is not orphaned while
   await owner.kf.ok('map-route', 'mine', ...address);
   await other.kf.ok('map-route', 'theirs', ...address);
   expect(await answers()).toEqual({ '1': 20, '2': 20 });
+});
+
+test('a shared name on the internal domain leads to the instances of both spaces', async () => {
+  const name = `${host}.apps.internal`;
+  const internal = ['apps.internal', '-n', host];
+  const script = `require('node:dns').lookup('${name}', { all: true }, (e, all) => console.log(e ? e.code : new Set(all.map((one) => one.address)).size))`;
+  const instances = async (): Promise<string> => (await owner.kf.ok('ssh', 'mine', '-c', `node -e "${script}"`)).stdout.trim();
+  await owner.kf.ok('map-route', 'mine', ...internal);
+  await owner.kf.ok('share-route', ...internal, '-s', otherSpace);
+  await until('the instance of the owner', async () => ((await instances()) === '1' ? true : undefined));
+  await other.kf.ok('map-route', 'theirs', ...internal);
+  await until('the instances of both', async () => ((await instances()) === '2' ? true : undefined));
+  expect((await other.kf.ok('app', 'theirs')).stdout).toContain(name);
+  const guid = (
+    await kubectl(
+      'get',
+      'cfroutes',
+      '-n',
+      place?.space ?? '',
+      '-l',
+      `korifi.cloudfoundry.org/domain-guid=${await internalDomainGuid()}`,
+      '-o',
+      'jsonpath={.items[0].metadata.name}',
+    )
+  ).trim();
+  const { data } = JSON.parse((await owner.kf.ok('curl', `/v3/routes/${guid}/relationships/shared_spaces`)).stdout) as { data: unknown };
+  expect(data).toEqual([{ guid: others?.space }]);
+  await owner.kf.ok('curl', '-X', 'DELETE', `/v3/routes/${guid}/relationships/shared_spaces/${others?.space ?? ''}`, '--fail');
+  await until('the instance of the owner alone', async () => ((await instances()) === '1' ? true : undefined));
 });
 
 test('after unshare-route no request reaches the other space, and none is lost', async () => {

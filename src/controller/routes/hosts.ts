@@ -149,15 +149,14 @@ function mayTakeEveryHost(context: Context, route: Stored<CFRoute>, domain: Stor
 }
 
 /** The other space keeps the address of a route that it shares, so nothing is claimed. */
-function claimShared({ stores }: Context, route: Stored<CFRoute>, domain: Stored<CFDomain>): ClaimOutcome {
-  if (domain.spec.internal === true) return refusedClaim(reasons.protocolNotSupported, 'A route on an internal domain is not shared.');
+function claimShared({ stores }: Context, route: Stored<CFRoute>): ClaimOutcome {
   if (ownerOf(route, stores) !== undefined) return heldClaim;
   return refusedClaim(reasons.notShared, 'The route is of another space, which does not share it with this one.');
 }
 
 /** Claims host and path of a route, or says why the route cannot have them. Call it before any object is made for the route. */
 export async function claimRoute(context: Context, route: Stored<CFRoute>, domain: Stored<CFDomain>): Promise<ClaimOutcome> {
-  if (isHalf(route)) return claimShared(context, route, domain);
+  if (isHalf(route)) return claimShared(context, route);
   const refusal = standingRefusal(route);
   if (refusal !== undefined) return refusal;
   const { host = '', protocol = 'http' } = route.spec;

@@ -31,7 +31,7 @@ import { claimRoute, distrust, routesByHost } from './hosts.ts';
 import { ensureSlices, isInternal, removeSlices, sliceTrustMs } from './internal.ts';
 import { backendsOf, effectiveDestinations, type Backends } from './backends.ts';
 import { ensureGrants, servicesInUse, sharedBackends } from './shares.ts';
-import { halvesByOwner, isHalf, withPartners } from '../shared-routes.ts';
+import { halvesByOwner, isHalf, lostHalves, withPartners } from '../shared-routes.ts';
 import { instancesByProcess, watchInstances } from '../instances/pod-instances.ts';
 import { defined } from '../../lib/defined.ts';
 
@@ -163,6 +163,8 @@ async function reconcileRoute(context: Context, live: Stored<CFRoute>): Promise<
 async function reconcileInternal(context: Context, route: Stored<CFRoute>, domain: Stored<CFDomain>, claimed: Statement): Promise<Result> {
   const destinations = effectiveDestinations(route, context.stores);
   await ensureSlices(context, route, destinations);
+  // When the owner's route is programmed, a space that it is no longer shared with has no address behind the name.
+  for (const { metadata } of lostHalves(route, context.stores)) await removeSlices(context, metadata);
   const status = { ...route.status, ...addressOf(route, domain), destinations: destinations.map(withDefaults) };
   const message = 'The name service of the cluster has the addresses of the ready instances.';
   const loaded: Statement = { type: conditionTypes.programmed, status: 'True', reason: reasons.loaded, message };

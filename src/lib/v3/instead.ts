@@ -26,6 +26,7 @@ const table: readonly Instead[] = [
   { method: post, path: /^\/v3\/routes$/, instead: 'kf create-route DOMAIN --hostname HOST' },
   { method: remove, path: at('routes/:guid/destinations'), instead: 'kf unmap-route APP_NAME DOMAIN --hostname HOST' },
   { method: remove, path: /^\/v3\/spaces\/[^/]+\/routes$/, instead: 'kf delete-orphaned-routes' },
+  { path: at('routes/:guid/relationships/space'), instead: 'kf move-route DOMAIN --hostname HOST -s SPACE' },
   { path: at('routes'), instead: 'kf map-route APP_NAME DOMAIN --hostname HOST' },
   { method: post, path: at('organizations'), instead: 'kf create-org ORG' },
   { method: post, path: at('spaces/:guid/actions/apply_manifest'), instead: 'kf push -f MANIFEST' },

@@ -46,6 +46,14 @@ export function presentDestinations(route: Stored<CFRoute>, link: LinkTo): Recor
   return { destinations: destinationsOf(route), links: { self: link(`${self}/destinations`), route: link(self) } };
 }
 
+/** @param spaces their GUIDs */
+export function presentSharedSpaces(route: string, spaces: readonly string[], link: LinkTo): Record<string, unknown> {
+  return {
+    data: spaces.map((guid) => ({ guid })),
+    links: { self: link(`/v3/routes/${route}/relationships/shared_spaces`) },
+  };
+}
+
 /** A domain: of all orgs, or of one, which may share it with others. */
 export function presentDomain(domain: Stored<CFDomain>, link: LinkTo): V3Resource {
   return {

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeEach, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { kinds, labels } from '../../../src/lib/api/group.ts';
 import type { CFRoute } from '../../../src/lib/api/types.generated.ts';
 import { bundleForTests, Cli, type CliRun } from '../../support/cli.ts';
@@ -129,4 +129,52 @@ it('delete-route deletes the halves in other spaces too', async () => {
   await share('-s', 'other');
   expect(await cli.run(['delete-route', 'apps.localhost', '-n', 'shop', '-f'])).toMatchObject({ code: 0 });
   expect([...routesIn('space-guid'), ...routesIn('other-guid')]).toEqual([]);
+});
+
+describe('the spaces of a route in kf curl', () => {
+  const path = '/v3/routes/r/relationships/shared_spaces';
+  const body = (...guids: string[]): string => JSON.stringify({ data: guids.map((guid) => ({ guid })) });
+  const post = (data: string): Promise<CliRun> => cli.run(['curl', '-X', 'POST', path, '-d', data]);
+  const spaces = async (route: string): Promise<unknown> => {
+    const { stdout } = await cli.run(['curl', `/v3/routes/${route}/relationships/shared_spaces`, '--fail']);
+    return (JSON.parse(stdout) as { data: unknown }).data;
+  };
+  const detail = ({ stdout }: CliRun): string => (JSON.parse(stdout) as { errors: { detail: string }[] }).errors[0]?.detail ?? '';
+
+  it('are those of share-route, on both sides', async () => {
+    await addRoute('r');
+    judge('True');
+    expect(await spaces('r')).toEqual([]);
+    await addSpace('third', 'org-guid');
+    const run = await post(body('other-guid', 'third-guid'));
+    expect([run.code, JSON.parse(run.stdout)]).toMatchObject([0, { data: [{ guid: 'other-guid' }, { guid: 'third-guid' }] }]);
+    expect(routesIn('space-guid')[0]?.spec.sharedWith).toEqual(['other-guid', 'third-guid']);
+    const half = routesIn('other-guid')[0]?.metadata.name ?? '';
+    expect(await spaces(half)).toEqual([{ guid: 'other-guid' }, { guid: 'third-guid' }]);
+    const removed = await cli.run(['curl', '-X', 'DELETE', `${path}/other-guid`, '-i']);
+    expect(removed.stdout).toMatch(/^HTTP\/1\.1 204 No Content/);
+    expect([await spaces('r'), routesIn('other-guid')]).toEqual([[{ guid: 'third-guid' }], []]);
+  });
+
+  it('are refused as a whole, in the words of the API', async () => {
+    await addRoute('r');
+    judge('True');
+    expect(detail(await post(body('other-guid', 'nowhere')))).toBe(
+      "Unable to share route shop.apps.localhost with spaces ['nowhere']. Ensure the spaces exist and that you have access to them.",
+    );
+    expect(detail(await post(body('other-guid', 'space-guid')))).toContain('cannot be shared into the space where they were created');
+    expect(detail(await post('{"data":{"guid":"other-guid"}}'))).toBe('Data must be an array');
+    expect(routesIn('space-guid')[0]?.spec.sharedWith).toBeUndefined();
+    const remove = async (space: string): Promise<string> => detail(await cli.run(['curl', '-X', 'DELETE', `${path}/${space}`]));
+    expect(await remove('nowhere')).toContain(
+      "Unable to unshare route 'shop.apps.localhost' from space 'nowhere'. Ensure the space exists",
+    );
+    expect(await remove('space-guid')).toContain('Routes cannot be removed from the space that owns them.');
+  });
+
+  it('are changed only where the route belongs', async () => {
+    await addRoute('r', { sharedFrom: { space: 'third-guid', route: 'theirs', uid: 'u' } });
+    expect(detail(await post(body('other-guid')))).toContain('belongs to another space');
+    expect(await spaces('r')).toEqual([{ guid: 'space-guid' }]);
+  });
 });

@@ -10,6 +10,8 @@ import { findCondition } from '../../../src/lib/api/conditions.ts';
 import { configMapType, endpointSliceType, namespaceType } from '../../../src/lib/api/core.ts';
 import { httpRouteType } from '../../../src/lib/api/gateway.ts';
 import { kinds, labels } from '../../../src/lib/api/group.ts';
+import type { CFRoute } from '../../../src/lib/api/types.generated.ts';
+import { defined } from '../../../src/lib/defined.ts';
 import { podType } from '../../../src/lib/api/pod-kind.ts';
 import { buildSlice } from '../../../src/templates/internal-domain.ts';
 import { MemoryCluster } from '../../support/memory-cluster.ts';
@@ -69,9 +71,9 @@ async function addPod(space: string, name: string, podIP: string, isReady = true
   await cluster.create(podType, { metadata: { name, namespace: space, labels: marks }, status: { podIP, conditions } });
 }
 
-async function addRoute(space: string, host: string, path?: string): Promise<void> {
+async function addRoute(space: string, host: string, path?: string, sharedFrom?: CFRoute['spec']['sharedFrom']): Promise<void> {
   const destinations = [{ guid: 'x', appRef: { name: 'app' }, processType: 'web', port: 8080 }];
-  const spec = { host, ...(path === undefined ? {} : { path }), domainRef: { name: 'd', namespace: 'cf' }, destinations };
+  const spec = { host, ...defined({ path, sharedFrom }), domainRef: { name: 'd', namespace: 'cf' }, destinations };
   await cluster.create(kinds.route, { metadata: { name: 'route', namespace: space }, spec });
 }
 
@@ -105,6 +107,24 @@ test('of two spaces that have one GUID lead to their own apps', async () => {
   await until(() => expect(slices()).toEqual(['bank 10.0.0.2', 'shop 10.0.0.1']));
   await cluster.delete(kinds.route, 'a', 'route');
   await until(() => expect(slices()).toEqual(['bank 10.0.0.2']));
+});
+
+test('that two spaces share lead to the instances of both, until one takes its part back', async () => {
+  await addPod('a', 'one', '10.0.0.1');
+  await addPod('b', 'one', '10.0.0.2');
+  await addRoute('a', 'shop');
+  await until(() => expect(condition('a', 'Programmed')?.status).toBe('True'));
+  const { uid } = cluster.peek(kinds.route, 'a', 'route')?.metadata ?? {};
+  await addRoute('b', 'shop', undefined, { space: 'a', route: 'route', uid: uid ?? '' });
+  await until(() => expect(condition('b', 'Claimed')).toMatchObject({ status: 'False', reason: 'NotShared' }));
+  expect(slices()).toEqual(['shop 10.0.0.1']);
+  await cluster.mergePatch(kinds.route, 'a', 'route', { spec: { sharedWith: ['b'] } });
+  await until(() => expect(slices()).toEqual(['shop 10.0.0.1', 'shop 10.0.0.2']));
+  await until(() => expect(condition('b', 'Programmed')?.status).toBe('True'));
+  const { metadata } = await cluster.mergePatch(kinds.route, 'a', 'route', { spec: { sharedWith: [] } });
+  await until(() => expect(condition('a', 'Programmed')?.observedGeneration).toBe(metadata.generation));
+  expect(slices()).toEqual(['shop 10.0.0.1']);
+  await until(() => expect(condition('b', 'Claimed')).toMatchObject({ status: 'False', reason: 'NotShared' }));
 });
 
 test.each([

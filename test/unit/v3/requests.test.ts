@@ -143,6 +143,7 @@ describe('what is named instead', () => {
     ['POST', '/v3/apps', 'kf create-app APP_NAME'],
     ['POST', '/v3/routes', 'kf create-route DOMAIN --hostname HOST'],
     ['POST', '/v3/apps/x/tasks', 'kf run-task APP_NAME --command COMMAND'],
+    ['PATCH', '/v3/routes/x/relationships/space', 'kf move-route DOMAIN --hostname HOST -s SPACE'],
     ['GET', '/v2/info', 'kf curl /v3: the API has no version 2 any more'],
     ['GET', '/v3/service_plans', 'kf create-user-provided-service SERVICE_INSTANCE'],
   ])('of %s %s is %s', (method, path, instead) => {

@@ -22,7 +22,7 @@ import { presentProcess, presentStats } from '../../../src/lib/v3/processes.ts';
 import { presentOrgQuota, presentSpaceQuota, presentUsage } from '../../../src/lib/v3/quotas.ts';
 import { linksTo } from '../../../src/lib/v3/resource.ts';
 import { presentRevision, presentRevisionVariables } from '../../../src/lib/v3/revisions.ts';
-import { presentDestinations, presentDomain, presentRoute } from '../../../src/lib/v3/routes.ts';
+import { presentDestinations, presentDomain, presentRoute, presentSharedSpaces } from '../../../src/lib/v3/routes.ts';
 import { presentBinding, presentServiceInstance } from '../../../src/lib/v3/services.ts';
 import { presentDeployment } from '../../../src/lib/v3/deployments.ts';
 import { presentBuild, presentDroplet, presentPackage } from '../../../src/lib/v3/sources.ts';
@@ -234,6 +234,7 @@ const golden: [name: string, resource: unknown][] = [
   ['usage-summary', presentUsage('organization', '/v3/organizations/org-guid', usage, link)],
   ['route', presentRoute(route, 'apps.example.com', link)],
   ['destinations', presentDestinations(route, link)],
+  ['shared-spaces', presentSharedSpaces('route-guid', ['space-guid', 'other-guid'], link)],
   ['domain', presentDomain(domain, link)],
   ['organization', presentOrg(org, link)],
   ['space', presentSpace(space, link)],

@@ -26,16 +26,17 @@ async function findShare(session: SpaceSession, { otherOrg, otherSpace, ...addre
   return found;
 }
 
-/** @throws KfError `conflict` in cf's words for the route's own space, and for a domain without a gateway */
-function assertShareable({ space }: SpaceSession, { place, url, to }: RouteAndSpace): void {
-  if (to.guid === space.guid) {
+/**
+ * The caller writes in both spaces: whoever may write only in one of them cannot lead requests to the other.
+ * @throws KfError `conflict` in cf's words for the route's own space
+ */
+export async function assertMayShare(session: SpaceSession, { url, to }: Pick<RouteAndSpace, 'url' | 'to'>): Promise<void> {
+  if (to.guid === session.space.guid) {
     const text = `Unable to share route '${url}' with space '${to.name}'.`;
     throw new KfError('conflict', `${text} Routes cannot be shared into the space where they were created.`);
   }
-  if (place.domain.spec.internal === true)
-    throw new KfError('conflict', `Route '${url}' leads to instances themselves: a route on an internal domain is not shared.`, {
-      hints: ['Take a route on another domain.'],
-    });
+  const { group, plural } = kinds.route;
+  await assertAccess(session.cluster, [{ verb: 'create', group, resource: plural, ns: to.guid }], session.signal);
 }
 
 /** The routes of the other space that belong to this one. */
@@ -48,7 +49,7 @@ async function halvesIn({ cluster, signal }: SpaceSession, { metadata, spec }: S
 /** @returns undefined when the spaces were those already */
 async function changeSpaces(
   session: SpaceSession,
-  { route, url }: RouteAndSpace,
+  { route, url }: Pick<RouteAndSpace, 'route' | 'url'>,
   change: (spaces: string[]) => string[],
 ): Promise<Stored<CFRoute> | undefined> {
   const changedBy = await session.changedBy();
@@ -63,18 +64,21 @@ async function changeSpaces(
 }
 
 /**
- * Shares a route with another space. The caller writes in both: whoever may write only in one of them cannot lead requests to the other.
+ * Shares a route with another space.
  * @param onShare called with the URL when everything is checked
  * @returns false when the route was shared with that space already
  * @throws KfError `conflict` when the route cannot be shared
  */
 export async function shareRoute(session: SpaceSession, options: ShareOptions, onShare: (url: string) => void): Promise<boolean> {
   const share = await findShare(session, options);
-  const { route, place, to } = share;
-  assertShareable(session, share);
-  const { group, plural } = kinds.route;
-  await assertAccess(session.cluster, [{ verb: 'create', group, resource: plural, ns: to.guid }], session.signal);
+  await assertMayShare(session, share);
   onShare(share.url);
+  return shareKnownRoute(session, share);
+}
+
+/** Shares a route that {@link assertMayShare} has checked. @returns false when it was shared with that space already */
+export async function shareKnownRoute(session: SpaceSession, share: RouteAndSpace): Promise<boolean> {
+  const { route, place, to } = share;
   const halves = await halvesIn(session, route, to.guid);
   const changed = await changeSpaces(session, share, (spaces) => (spaces.includes(to.guid) ? spaces : [...spaces, to.guid]));
   if (halves.length > 0) return changed !== undefined;
@@ -104,14 +108,19 @@ export async function removeHalves(session: SpaceSession, route: Stored<CFRoute>
 }
 
 /**
- * Ends the sharing of a route with another space. When it returns, the gateway sends no requests of this route to apps of that space.
+ * Ends the sharing of a route with another space. When it returns, no requests of this route get to apps of that space.
  * @param onUnshare called with the URL when everything is found
  * @returns false when the route was not shared with that space
  */
 export async function unshareRoute(session: SpaceSession, options: ShareOptions, onUnshare: (url: string) => void): Promise<boolean> {
   const share = await findShare(session, options);
+  onUnshare(share.url);
+  return unshareKnownRoute(session, share);
+}
+
+/** The same for a route that the caller has read. */
+export async function unshareKnownRoute(session: SpaceSession, share: Omit<RouteAndSpace, 'place'>): Promise<boolean> {
   const { route, url, to } = share;
-  onUnshare(url);
   const changed = await changeSpaces(session, share, (spaces) => spaces.filter((guid) => guid !== to.guid));
   if (changed !== undefined) await waitUntilProgrammed(session, changed, url);
   await removeHalves(session, route, [to.guid]);

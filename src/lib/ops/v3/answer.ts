@@ -20,6 +20,7 @@ import { Reader } from './reader.ts';
 import { routeOf, V3Answer, type V3Route } from './request.ts';
 import { quotaRoutes } from './quotas.ts';
 import { revisionRoutes } from './revisions.ts';
+import { routeShareRoutes } from './route-shares.ts';
 import { routeRoutes } from './routes.ts';
 import { serviceRoutes } from './services.ts';
 import { sourceRoutes } from './sources.ts';
@@ -34,6 +35,7 @@ export const v3Routes: readonly V3Route[] = [
   ...sourceRoutes,
   ...deploymentRoutes,
   ...routeRoutes,
+  ...routeShareRoutes,
   ...placeRoutes,
   ...serviceRoutes,
   ...revisionRoutes,
