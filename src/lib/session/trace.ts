@@ -1,10 +1,11 @@
-// `-v` and CF_TRACE: one line per request to the API server. It says what was requested, how the request ended and how long it took. It shows no
-// contents, because they could be secret.
+// `-v` and CF_TRACE: for each request to the API server, a line that says what was requested, how it ended and how long it took, and below it what was
+// sent and what came back.
 
 import { appendFileSync } from 'node:fs';
 import { apiVersionOf, type ResourceType } from '../api/object.ts';
 import { KfError, messageOf } from '../errors.ts';
 import type { Cluster, RawRequest } from '../kube/cluster.ts';
+import { gotBy, sentBy, visibleJson } from './trace-bodies.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -50,18 +51,29 @@ function describe(method: string, [first, second, third]: unknown[]): string {
   return [method, apiVersionOf(first), first.plural, place, name].filter((word) => word !== '').join(' ');
 }
 
+/** The bodies of a request that has ended, each below its heading. */
+function bodiesOf(method: string, args: unknown[], result: unknown): string {
+  const [type] = args.filter(isType);
+  const bodies = { REQUEST: sentBy(method, args), RESPONSE: gotBy(method, result) };
+  return Object.entries(bodies)
+    .map(([heading, body]) => ({ heading, json: visibleJson(body, type) }))
+    .map(({ heading, json }) => (json === undefined ? '' : `\n${heading}:\n${json}`))
+    .join('');
+}
+
 /** How a failed request ended. A request that was cut off, by an interruption or by the end of the command, is abandoned and has not failed. */
 const outcomeOf = (error: unknown): string =>
   error instanceof KfError && error.code === 'interrupted' ? 'abandoned' : messageOf(error).replace(/\.$/, '');
 
-/** The same cluster, which prints a line per call. `close` prints one for each call that has not ended; after it nothing is printed. */
+/** The same cluster, which prints each call at its end. `close` prints a line for each call that has not ended; after it nothing is printed. */
 export function traced(cluster: Cluster, print: (line: string) => void): Cluster {
-  const unfinished = new Set<(outcome: string) => void>();
+  type End = (outcome: string, bodies?: string) => void;
+  const unfinished = new Set<End>();
   let isClosed = false;
-  const begin = (what: string): ((outcome: string) => void) => {
+  const begin = (what: string): End => {
     const started = performance.now();
-    const end = (outcome: string): void => {
-      if (unfinished.delete(end)) print(`${what}: ${outcome}, ${Math.round(performance.now() - started)} ms`);
+    const end: End = (outcome, bodies = '') => {
+      if (unfinished.delete(end)) print(`${what}: ${outcome}, ${Math.round(performance.now() - started)} ms${bodies}`);
     };
     if (!isClosed) unfinished.add(end);
     return end;
@@ -85,8 +97,8 @@ export function traced(cluster: Cluster, print: (line: string) => void): Cluster
         }
         const end = begin(describe(key, args));
         result.then(
-          () => end('done'),
-          (error: unknown) => end(outcomeOf(error)),
+          (got: unknown) => end('done', bodiesOf(key, args, got)),
+          (error: unknown) => end(outcomeOf(error), bodiesOf(key, args, undefined)),
         );
         return result;
       };

@@ -43,6 +43,14 @@ describe('requests are logged', () => {
     }
   });
 
+  it('with their bodies as indented JSON, in which secrets are hidden', async () => {
+    const run = await cli.run(['create-user-provided-service', 'db', '-p', '{"password":"hush"}', '-v']);
+    expect(run.stdout).toMatch(/^create korifi\.cloudfoundry\.org\/v1alpha1 cfserviceinstances .*: done, \d+ ms\nREQUEST:\n\{\n  "/m);
+    expect(run.stdout).toContain('    "displayName": "db",\n');
+    expect(run.stdout).toMatch(/^create v1 secrets [^]*"\w+": "\[PRIVATE DATA HIDDEN\]"/m);
+    expect(run.stdout).not.toMatch(/hush|aHVza/);
+  });
+
   it('to the file that CF_TRACE names, and stdout is unchanged', async () => {
     const file = path.join(cli.home, 'trace.log');
     for (const argv of commands.filter(([name]) => name !== 'create-user-provided-service')) {
