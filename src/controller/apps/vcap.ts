@@ -163,7 +163,7 @@ async function readService(
     binding_guid: binding.metadata.name,
     binding_name: bindingName ?? null,
     credentials: await credentialsOf(context, binding, instance),
-    syslog_drain_url: null,
+    syslog_drain_url: nonEmpty(instance?.spec.syslogDrainUrl) ?? null,
     volume_mounts: [],
   };
 }

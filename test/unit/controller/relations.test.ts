@@ -2,24 +2,13 @@
 
 import { expect, test } from 'vitest';
 import { vcapApplicationOf } from '../../../src/controller/apps/vcap.ts';
-import { appIndexes, bindingsOf } from '../../../src/controller/relations.ts';
+import { bindingsOf } from '../../../src/controller/relations.ts';
 import { Memory } from '../../../src/controller/runtime/memory.ts';
-import type { Context, Stores } from '../../../src/controller/runtime/reconciler.ts';
-import { Store } from '../../../src/controller/runtime/store.ts';
+import type { Context } from '../../../src/controller/runtime/reconciler.ts';
 import { kinds } from '../../../src/lib/api/group.ts';
-import type { KubeObject, ResourceType, Stored } from '../../../src/lib/api/object.ts';
+import type { Stored } from '../../../src/lib/api/object.ts';
 import type { CFApp } from '../../../src/lib/api/types.generated.ts';
-
-function emptyStores(): Stores & { put: (type: ResourceType, object: object) => void } {
-  const stores = new Map<string, Store<KubeObject>>();
-  const of = (type: ResourceType): Store<KubeObject> => {
-    const store = stores.get(type.kind) ?? new Store<KubeObject>();
-    stores.set(type.kind, store);
-    return store;
-  };
-  for (const { type, name, of: keys } of appIndexes) of(type).addIndex(name, keys);
-  return { of: of as Stores['of'], has: () => true, put: (type, object) => void of(type).put(object as Stored) };
-}
+import { emptyStores } from './stores.ts';
 
 const metadata = (name: string, resourceVersion: string, second = 0) => ({
   name,
