@@ -10,6 +10,7 @@ const checks: Record<string, string[]> = {
   layers: ['depcruise', '--config', '.dependency-cruiser.mjs', 'src', 'test', 'tools', 'bin'],
   dead: ['knip'],
   lock: ['node', 'tools/lock.ts'],
+  compatible: ['node', 'tools/compatible.ts'],
   surface: ['node', 'tools/surface.ts'],
   generated: ['node', 'tools/generate.ts', '--check'],
 };

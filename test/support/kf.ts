@@ -37,11 +37,13 @@ export class Kf {
   readonly #base: Record<string, string>;
   readonly #home: string;
   readonly #cwd: string;
+  readonly #program: string | undefined;
 
-  private constructor(home: string, cwd: string, base: Record<string, string>) {
+  private constructor(home: string, cwd: string, base: Record<string, string>, program?: string) {
     this.#home = home;
     this.#cwd = cwd;
     this.#base = base;
+    this.#program = program;
   }
 
   /** A user with a home that cannot be written. Developers and auditors work in the ring's space. */
@@ -50,15 +52,15 @@ export class Kf {
     return Kf.as(ringEnv(files[who]), { KF_ORG: ringEnv('KF_TEST_ORG'), KF_SPACE: ringEnv('KF_TEST_SPACE'), ...extra });
   }
 
-  /** The user of a kubeconfig; `extra` is the environment, including the target. */
-  static async as(kubeconfig: string, extra: Record<string, string>): Promise<Kf> {
+  /** The user of a kubeconfig; `extra` is the environment, including the target. @param program another kf than the ring's */
+  static async as(kubeconfig: string, extra: Record<string, string>, program?: string): Promise<Kf> {
     const env = { KUBECONFIG: kubeconfig, ...extra };
     const folder = await mkdtemp(path.join(tmpdir(), 'kf-home-'));
     const cwd = await mkdtemp(path.join(tmpdir(), 'kf-cwd-'));
     // A file: nothing can be created below it, not even by root, for whom a folder's mode has no effect.
     const home = path.join(folder, 'home');
     await writeFile(home, '');
-    return new Kf(home, cwd, env);
+    return new Kf(home, cwd, env, program);
   }
 
   async remove(): Promise<void> {
@@ -72,12 +74,16 @@ export class Kf {
     return { PATH, HOME: this.#home, LANG: 'C.UTF-8', ...this.#base, ...extra };
   }
 
+  #bin(): string {
+    return this.#program ?? ringEnv('KF_TEST_BIN');
+  }
+
   run(args: string[], options: KfOptions = {}): Promise<Ran> {
     const started = performance.now();
     const timeout = options.timeoutMs ?? 240_000;
     return new Promise((resolve) => {
       const child = execFile(
-        ringEnv('KF_TEST_BIN'),
+        this.#bin(),
         args,
         { env: this.#env(options.env), cwd: options.cwd ?? this.#cwd, timeout, maxBuffer: 64 * 1024 * 1024 },
         (error, stdout, stderr) => {
@@ -110,7 +116,7 @@ export class Kf {
    * characters. `columns` 0: a terminal without a size.
    */
   onTerminal(args: string[], columns: number): Promise<{ code: number; screen: string }> {
-    const kf = [ringEnv('KF_TEST_BIN'), ...args].map((word) => `'${word.replaceAll("'", String.raw`'\''`)}'`).join(' ');
+    const kf = [this.#bin(), ...args].map((word) => `'${word.replaceAll("'", String.raw`'\''`)}'`).join(' ');
     const command = `stty rows 40 cols ${columns}; exec ${kf}`;
     const env = { ...this.#env(), TERM: 'xterm-256color' };
     const child = spawn('script', ['-qec', command, '/dev/null'], { env, cwd: this.#cwd, stdio: ['ignore', 'pipe', 'inherit'] });
@@ -127,7 +133,7 @@ export class Kf {
 
   /** Starts a command and leaves it running. */
   start(args: string[], options: KfOptions = {}): ChildProcess {
-    return spawn(ringEnv('KF_TEST_BIN'), args, {
+    return spawn(this.#bin(), args, {
       env: this.#env(options.env),
       cwd: options.cwd ?? this.#cwd,
       stdio: ['ignore', 'pipe', 'pipe'],

@@ -12,6 +12,7 @@ import { installPackages } from './packages.ts';
 import { buildParts, partSets } from './parts.ts';
 import type { PartPaths } from './parts.ts';
 import type { ClusterMode } from './state.ts';
+import { prepareReleases } from '../releases/releases.ts';
 
 export interface Ingredients {
   parts: PartPaths;
@@ -41,6 +42,7 @@ export async function prepareRings(rings: readonly string[], log: (line: string)
   await prepareCluster({ mode: 'full', kwok: true }, log);
   await buildParts(partSets.certManager, progressOutput(log));
   await fetchNpmPackages(log);
+  await prepareReleases(log);
 }
 
 function assertPossible(): void {

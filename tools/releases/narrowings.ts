@@ -1,0 +1,37 @@
+// Where a field of kf's kinds accepts less than in an earlier release, with the reason. An object that was stored before stays valid as long as
+// the field is not changed (ratcheting of Kubernetes since 1.30).
+
+import type { Narrowing } from './fields.ts';
+
+export const narrowings: readonly Narrowing[] = [
+  {
+    where: / (maxLength|maxItems|maxProperties)$/,
+    until: '0.1.0',
+    why: 'Texts and lists without a limit could make objects that no controller can list (decision 15).',
+  },
+  {
+    where: / spec\.(instances|desiredInstances) maximum$/,
+    until: '0.1.0',
+    why: 'A process has at most 1,000 instances (decision 15).',
+  },
+  {
+    where: /^cftasks\S+ spec\.appRef rule$/,
+    until: '0.1.0',
+    why: 'A task that changed its app would run with the rights of another one; kf never changes it.',
+  },
+  {
+    where: /^cfprocesses\S+ spec\.(memoryMB|diskQuotaMB|\w+\.data\.\w+Seconds) minimum$/,
+    until: 'before-deployments',
+    why: 'No instance starts with a negative number.',
+  },
+  {
+    where: /^cfdomains\S+ spec rule$/,
+    until: 'before-deployments',
+    why: 'The org of a domain is a field of its own since, and never changes (decision 79). Objects without it are not concerned.',
+  },
+  {
+    where: /^cfroutes\S+ spec rule$/,
+    until: 'before-deployments',
+    why: 'Only about fields that are new: `sharedFrom` never changes (decision 83).',
+  },
+];
