@@ -7,21 +7,24 @@ export interface LinesOptions {
   keepRest: boolean;
   /** A longer line is returned as soon as it has this many bytes; the rest up to its newline is dropped. No limit by default. */
   longest?: number;
+  /** Put at the end of a line that is longer. Nothing by default. */
+  cutMark?: string;
 }
 
 /** Lines without their newline, as UTF-8. Errors of the stream pass through after all whole lines. */
 export async function* linesFrom(
   stream: AsyncIterable<Buffer>,
-  { keepRest, longest = Infinity }: LinesOptions,
+  { keepRest, longest = Infinity, cutMark = '' }: LinesOptions,
 ): AsyncGenerator<string, void, undefined> {
   let pending: Buffer[] = [];
   let size = 0;
   let isDropping = false;
   const take = (): string => {
     const line = (pending.length === 1 ? pending[0] : Buffer.concat(pending))?.subarray(0, longest === Infinity ? size : longest);
+    const mark = size > longest ? cutMark : '';
     pending = [];
     size = 0;
-    return line?.toString('utf8') ?? '';
+    return (line?.toString('utf8') ?? '') + mark;
   };
   const add = (piece: Buffer): void => {
     if (isDropping) return;

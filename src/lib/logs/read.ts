@@ -11,6 +11,7 @@ import { rotated, type Rotations } from './rotation.ts';
 
 /** An app that moves its cursor back instead of ending its lines would fill the memory. */
 const longestLine = 256 * 1024;
+const cutMark = ` [cut by kf: the line is longer than ${String(longestLine / 1024)} KiB]`;
 
 export interface ReadRequest {
   cluster: Cluster;
@@ -78,7 +79,7 @@ export async function readLog(request: ReadRequest, position: LogPosition): Prom
   const outcome: ReadOutcome = { how: 'end', lines: 0, caughtUp: true };
   try {
     // A rest without a newline is a line only when the container has ended; until then it is read again.
-    for await (const raw of linesFrom(stream as AsyncIterable<Buffer>, { keepRest: !follow, longest: longestLine })) {
+    for await (const raw of linesFrom(stream as AsyncIterable<Buffer>, { keepRest: !follow, longest: longestLine, cutMark })) {
       if (signal.aborted) break;
       await takeLine(raw, request, position, outcome);
       if (outcome.how === 'hole') break;

@@ -87,6 +87,19 @@ describe('recent logs', () => {
     ]);
   });
 
+  test('a line of more than 256 KiB says that it is cut, and one of 256 KiB is whole', async () => {
+    const pod = kubelet.addPod('a');
+    await kubelet.start(pod);
+    // The limit counts the time before the text too.
+    const most = 256 * 1024 - '2026-01-01T00:00:00.000000000Z '.length;
+    kubelet.say(pod, 'x'.repeat(most));
+    kubelet.say(pod, 'y'.repeat(most + 1));
+    kubelet.say(pod, 'the next line');
+    const texts = (await recentLogs(cluster, { ...scope })).entries.map(({ text }) => text);
+    expect(texts.map((text) => text.length)).toEqual([most, expect.any(Number), 13]);
+    expect(texts[1]).toBe(`${'y'.repeat(most)} [cut by kf: the line is longer than 256 KiB]`);
+  });
+
   test('a log that breaks off keeps its lines and reports the break', async () => {
     const pod = kubelet.addPod('a');
     await kubelet.start(pod);
