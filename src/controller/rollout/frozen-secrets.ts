@@ -9,7 +9,7 @@ import type { AppWorkload } from '../../lib/api/types.generated.ts';
 import { isAlreadyExists } from '../../lib/kube/errors.ts';
 import { buildFrozenSecret, frozenSecretNames } from '../../templates/workload.ts';
 import type { Context, Reconciler } from '../runtime/reconciler.ts';
-import { watch } from '../runtime/reconciler.ts';
+import { index, watch } from '../runtime/reconciler.ts';
 import { conditionsWith, writeStatus, type Statement } from '../runtime/status.ts';
 import { splitKey } from '../runtime/store.ts';
 import { paceMs } from '../runtime/secrets.ts';
@@ -24,6 +24,9 @@ const runs = (workload: Stored<AppWorkload>): boolean =>
   workload.spec.instances > 0 &&
   workload.metadata.annotations?.[annotations.liveHash] !== undefined;
 
+/** Those that run, under the empty value: only their number is needed. */
+const running = index<AppWorkload>(kinds.appWorkload, 'running', (workload) => (runs(workload) ? [''] : []));
+
 /** Reads the Secrets at intervals, because Secrets are never watched (see {@link paceMs}). */
 export function frozenSecretsReconciler(): Reconciler {
   const copies = new Map<string, Copies>();
@@ -33,6 +36,7 @@ export function frozenSecretsReconciler(): Reconciler {
     name: 'frozen-secrets',
     workers: 2,
     watches: [watch(kinds.appWorkload)],
+    indexes: [running],
     reconcile: async (key, context) => {
       const { ns, name } = splitKey(key);
       const workloads = context.stores.of(kinds.appWorkload);
@@ -44,7 +48,7 @@ export function frozenSecretsReconciler(): Reconciler {
         copies.delete(uid);
         return undefined;
       }
-      const pace = paceMs(workloads.list().filter(runs).length, frozenSecretNames(workload).length);
+      const pace = paceMs(workloads.count(running.name, ''), frozenSecretNames(workload).length);
       const left = (uids.get(key) === uid ? (lookedAt.get(key) ?? 0) : 0) + pace * 0.9 - context.now();
       if (left > 0) return { requeueAfterMs: left };
       uids.set(key, uid);

@@ -50,11 +50,20 @@ export class Store<T extends KubeObject> {
   }
 
   by(index: string, value: string): Stored<T>[] {
-    const found = this.#indexes.get(index);
-    if (found === undefined) throw new Error(`The store has no index "${index}".`);
-    const keys = found.keys.get(value);
+    const keys = this.#indexed(index).keys.get(value);
     if (keys === undefined) return [];
     return [...keys].flatMap((key) => this.#objects.get(key) ?? []);
+  }
+
+  /** The number of objects that {@link by} returns; it costs the same, however many they are. */
+  count(index: string, value: string): number {
+    return this.#indexed(index).keys.get(value)?.size ?? 0;
+  }
+
+  #indexed(name: string): { keys: ReadonlyMap<string, ReadonlySet<string>> } {
+    const found = this.#indexes.get(name);
+    if (found === undefined) throw new Error(`The store has no index "${name}".`);
+    return found;
   }
 
   /** Stores an object unless a later version of it was seen; returns whether it was stored. */

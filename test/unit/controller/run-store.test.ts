@@ -59,6 +59,8 @@ describe('Store', () => {
     s.remove(object('b', '3'));
     expect(s.by('app', 'x')).toEqual([]);
     expect(s.by('app', 'y')).toHaveLength(1);
+    expect([s.count('app', 'x'), s.count('app', 'y')]).toEqual([0, 1]);
+    expect(() => s.count('none', 'x')).toThrow('The store has no index "none".');
   });
 
   test('removes objects that are missing in a list, but not those that were written after the list was made', () => {
