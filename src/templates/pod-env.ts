@@ -67,6 +67,20 @@ function vcapApplicationValue(application: VcapApplication, port: number | undef
   return `${open},"instance_id":"$(CF_INSTANCE_GUID)","instance_index":$(CF_INSTANCE_INDEX)}`;
 }
 
+/**
+ * A docker image keeps its own home and user; a buildpack app gets the same values as in cf, for the paths of a CNB image.
+ * @param chosen names that the user has set
+ */
+export function buildHomeEnv(lifecycle: 'buildpack' | 'docker', chosen: readonly string[]): EnvVar[] {
+  const home = [
+    { name: 'HOME', value: '/workspace' },
+    { name: 'TMPDIR', value: '/tmp' },
+    { name: 'USER', value: 'vcap' },
+    { name: 'LANG', value: 'en_US.UTF-8' },
+  ];
+  return (lifecycle === 'buildpack' ? home : home.slice(1, 2)).filter(({ name }) => !chosen.includes(name));
+}
+
 /** Variables of AppWorkload.spec.env: the user's first, so that the platform's override those of the same name. */
 export function buildProcessEnv(input: ProcessEnvInput): EnvVar[] {
   const port = input.ports[0];
@@ -76,23 +90,11 @@ export function buildProcessEnv(input: ProcessEnvInput): EnvVar[] {
     ...(port === undefined ? [] : ['PORT', 'VCAP_APP_PORT'].map((name) => ({ name, value: String(port) }))),
     { name: 'VCAP_APPLICATION', value: vcapApplicationValue(input.vcapApplication, port) },
   ];
-  // A docker image keeps its own home and user; a buildpack app gets the same values as in cf, for the paths of a CNB image.
-  const home = [
-    { name: 'HOME', value: '/workspace' },
-    { name: 'TMPDIR', value: '/tmp' },
-    { name: 'USER', value: 'vcap' },
-    { name: 'LANG', value: 'en_US.UTF-8' },
-  ];
   const taken = new Set(platform.map((variable) => variable.name));
   const fromSecret = input.secretKeys
     .filter((key) => !taken.has(key))
     .map((key): EnvVar => ({ name: key, valueFrom: { secretKeyRef: { name: input.secretName, key } } }));
-  const chosen = new Set(input.secretKeys);
-  const defaults =
-    input.lifecycle === 'buildpack'
-      ? home.filter(({ name }) => !chosen.has(name))
-      : home.slice(1, 2).filter(({ name }) => !chosen.has(name));
-  return [...defaults, ...fromSecret, ...platform];
+  return [...buildHomeEnv(input.lifecycle, input.secretKeys), ...fromSecret, ...platform];
 }
 
 /** Variables that the runner adds, about the instance. They come first, because others refer to them. */

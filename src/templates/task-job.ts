@@ -6,7 +6,7 @@ import { apiVersionOf, type Stored } from '../lib/api/object.ts';
 import type { CFApp, CFTask, Droplet, EnvVar, TaskWorkload } from '../lib/api/types.generated.ts';
 import { defined } from '../lib/defined.ts';
 import { ownerReference } from './metadata.ts';
-import { literalCommand } from './pod-env.ts';
+import { buildHomeEnv, databaseUrlKey, literalCommand, vcapServicesKey } from './pod-env.ts';
 import { unprivilegedContainer } from './pod-security.ts';
 
 export interface TaskInput {
@@ -28,13 +28,20 @@ const taskAccount = 'korifi-task';
 /** The environment of a task: the app's variables and services at the time of its start. */
 export function buildTaskEnv(app: Stored<CFApp>, variables: readonly string[], memoryMB: number): EnvVar[] {
   const name = app.metadata.name;
-  const secret = (variable: string, of: string): EnvVar => ({ name: variable, valueFrom: { secretKeyRef: { name: of, key: variable } } });
-  const own = new Set(['MEMORY_LIMIT', 'VCAP_APPLICATION', 'VCAP_SERVICES']);
+  const secret = (variable: string, of: string, marks = {}): EnvVar => ({
+    name: variable,
+    valueFrom: { secretKeyRef: { name: of, key: variable, ...marks } },
+  });
+  const services = `${name}-vcap-services`;
+  const own = new Set(['MEMORY_LIMIT', 'VCAP_APPLICATION', vcapServicesKey]);
   return [
+    ...buildHomeEnv(app.spec.lifecycle.type, variables),
+    // The key is there when a service has the URL of a database.
+    ...(variables.includes(databaseUrlKey) ? [] : [secret(databaseUrlKey, services, { optional: true })]),
     ...variables.filter((variable) => !own.has(variable)).map((variable) => secret(variable, app.spec.envSecretName ?? '')),
     { name: 'MEMORY_LIMIT', value: `${String(memoryMB)}m` },
     secret('VCAP_APPLICATION', `${name}-vcap-application`),
-    secret('VCAP_SERVICES', `${name}-vcap-services`),
+    secret(vcapServicesKey, services),
   ];
 }
 

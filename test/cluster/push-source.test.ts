@@ -92,11 +92,16 @@ describe('push of source code', () => {
     expect(requests.registry).toBe(2);
   });
 
-  test('another file causes a new build', async () => {
-    await writeFile(path.join(folder, 'hello', 'changed.txt'), 'changed');
+  test('another file causes a new build, and a .profile is read in the folder of the app before it starts', async () => {
+    await writeFile(path.join(folder, 'hello', '.profile'), 'export FROM_PROFILE="$PWD with $MEMORY_LIMIT"\n');
     const pushed = await kf.json<PushResult>('push', 'source-app', '-p', path.join(folder, 'hello'), '-m', '128M');
     expect(pushed.apps[0]).toMatchObject({ unchanged: false, built: true, stack: 'kf' });
-    expect((await get('source-app.apps.localhost')).status).toBe(200);
+    const env = JSON.parse((await get('source-app.apps.localhost', '/env')).body) as Record<string, string>;
+    expect(env).toMatchObject({ FROM_PROFILE: '/workspace with 128m', PWD: '/workspace' });
+    await kf.ok('run-task', 'source-app', '-c', 'echo "task: $FROM_PROFILE in $PWD"', '-m', '64M', '--name', 'profiled', '--wait');
+    await until('the line of the task', async () =>
+      (await kf.ok('logs', 'source-app', '--recent')).stdout.includes('task: /workspace with') ? true : undefined,
+    );
   });
 
   test('a zip is built as the folder that it would be unpacked to, and that folder is then unchanged', async () => {

@@ -79,6 +79,9 @@ describe('environment and services', () => {
     expect(files).toEqual({ 'verbs-db': { type: 'user-provided', uri: 'postgres://db.example.com/x' } });
     const services = await kf.ok('services');
     expect(services.stdout).toMatch(/verbs-db\s+user-provided/);
+    await kf.ok('run-task', 'verbs', '-c', 'echo "migrates $DATABASE_URL"', '--wait');
+    const log = async () => (await kf.ok('logs', 'verbs', '--recent')).stdout;
+    await until('the line of the task', async () => ((await log()).includes('migrates postgres://db.example.com/x') ? true : undefined));
     await kf.ok('unbind-service', 'verbs', 'verbs-db');
     await kf.ok('delete-service', 'verbs-db', '-f');
     await kf.ok('restart', 'verbs');

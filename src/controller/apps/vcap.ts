@@ -8,8 +8,16 @@ import { conditionTypes, kinds, labels } from '../../lib/api/group.ts';
 import { addressOf } from '../../lib/api/names.ts';
 import { apiVersionOf, type Stored } from '../../lib/api/object.ts';
 import type { BoundService, CFApp, CFProcess, CFServiceBinding, CFServiceInstance } from '../../lib/api/types.generated.ts';
+import { defined } from '../../lib/defined.ts';
 import { encoded, ownerReference } from '../../templates/metadata.ts';
-import { vcapServicesKey, vcapServicesValue, type VcapApplication, type VcapService } from '../../templates/pod-env.ts';
+import {
+  databaseUrl,
+  databaseUrlKey,
+  vcapServicesKey,
+  vcapServicesValue,
+  type VcapApplication,
+  type VcapService,
+} from '../../templates/pod-env.ts';
 import { BoundedMap } from '../runtime/bounded-map.ts';
 import { Remembered } from '../runtime/memory.ts';
 import type { Context } from '../runtime/reconciler.ts';
@@ -200,12 +208,13 @@ async function ensure(context: Context, app: Stored<CFApp>, name: string, texts:
       data,
     };
     await context.cluster.create(secretType, secret, { signal: context.signal });
-  } else if (Object.entries(data).some(([key, value]) => live.data?.[key] !== value)) {
+  } else if (Object.entries({ ...live.data, ...data }).some(([key, value]) => live.data?.[key] !== value || !(key in data))) {
+    const gone = Object.fromEntries(Object.keys(live.data ?? {}).map((key) => [key, null]));
     await context.cluster.mergePatch(
       secretType,
       ns,
       name,
-      { metadata: { resourceVersion: live.metadata.resourceVersion }, data },
+      { metadata: { resourceVersion: live.metadata.resourceVersion }, data: { ...gone, ...data } },
       { signal: context.signal },
     );
   }
@@ -226,8 +235,9 @@ export async function ensureVcapSecrets(
   bindings: readonly Stored<CFServiceBinding>[],
 ): Promise<void> {
   const listed = await Promise.all(bindings.map((binding) => vcapService(context, binding)));
+  const services = { [vcapServicesKey]: vcapServicesValue(listed), ...defined({ [databaseUrlKey]: databaseUrl(listed) }) };
   await Promise.all([
     ensure(context, app, vcapApplicationSecretName(app), { [vcapApplicationKey]: JSON.stringify(vcapApplicationOf(context, app)) }),
-    ensure(context, app, vcapServicesSecretName(app), { [vcapServicesKey]: vcapServicesValue(listed) }),
+    ensure(context, app, vcapServicesSecretName(app), services),
   ]);
 }

@@ -155,7 +155,11 @@ describe('a task that begins', () => {
     const container = (name: string) => job(name)?.spec?.template.spec.containers[0];
     expect(container('of-process')?.command).toEqual(['/cnb/lifecycle/launcher', 'work --hard']);
     expect(container('own-sizes')?.resources?.limits).toEqual({ memory: '32Mi', 'ephemeral-storage': '128Mi' });
-    expect(container('own-sizes')?.env).toContainEqual({ name: 'MEMORY_LIMIT', value: '32m' });
+    const env = container('own-sizes')?.env;
+    expect(env).toContainEqual({ name: 'MEMORY_LIMIT', value: '32m' });
+    expect(env).toContainEqual({ name: 'HOME', value: '/workspace' });
+    const secretKeyRef = { name: 'app-vcap-services', key: 'DATABASE_URL', optional: true };
+    expect(env).toContainEqual({ name: 'DATABASE_URL', valueFrom: { secretKeyRef } });
   });
 
   test('gives its name for people to its pod, for log lines', async () => {

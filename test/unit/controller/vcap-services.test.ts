@@ -53,9 +53,8 @@ const stored = <T>(object: T, name: string): Stored<T & { metadata: object }> =>
   return { ...object, metadata: { ...metadata, uid: name, resourceVersion: '1' } } as unknown as Stored<T & { metadata: object }>;
 };
 
-/** What the controller writes for an app that is bound to these instances. */
-async function vcapServices(bound: readonly Shape[]): Promise<string> {
-  const cluster = new MemoryCluster();
+/** What the controller writes into the Secret of an app that is bound to these instances. */
+async function written(bound: readonly Shape[], cluster = new MemoryCluster()): Promise<Record<string, string>> {
   const stores = emptyStores();
   const bindings: Stored<CFServiceBinding>[] = [];
   for (const [at, { credentials = {}, followed, instance: fields = {}, bindingName }] of bound.entries()) {
@@ -77,13 +76,21 @@ async function vcapServices(bound: readonly Shape[]): Promise<string> {
   const info = () => ({ root: 'cf', processDefaults });
   const context = { cluster, stores, memory: new Memory(), info, now: () => 0 } as unknown as Context;
   await ensureVcapSecrets(context, app, bindings);
-  const written = await cluster.get(secretType, namespace, 'app-guid-vcap-services');
-  cluster.close();
-  return Buffer.from(written?.data?.['VCAP_SERVICES'] ?? '', 'base64').toString();
+  const secret = await cluster.get(secretType, namespace, 'app-guid-vcap-services');
+  return Object.fromEntries(Object.entries(secret?.data ?? {}).map(([key, value]) => [key, Buffer.from(value, 'base64').toString()]));
 }
 
 test.each(Object.entries(shapes))('VCAP_SERVICES is exact: %s', async (name, bound) => {
-  const text = await vcapServices(bound);
+  const { VCAP_SERVICES: text = '' } = await written(bound);
   expect(text).toBe(JSON.stringify(JSON.parse(text)));
   await expect(`${JSON.stringify(JSON.parse(text), null, 2)}\n`).toMatchFileSnapshot(`../../golden/vcap-services/${name}.json`);
+});
+
+test('the URL of the first database is beside it for tasks, and gone with its service', async () => {
+  const cluster = new MemoryCluster();
+  const database: Shape = { credentials: { uri: 'mysql://user:secret@db.example.com/shop' } };
+  const urls = async (...bound: Shape[]) => (await written(bound, cluster))['DATABASE_URL'];
+  expect(await urls({ credentials: { uri: 'smtp://mail' } }, database)).toBe('mysql2://user:secret@db.example.com/shop');
+  await cluster.delete(secretType, namespace, 'instance-1-credentials');
+  expect(await urls({ credentials: { uri: 'smtp://mail' } })).toBeUndefined();
 });
