@@ -2,10 +2,10 @@
 // Source: https://kubernetes.io/docs/concepts/configuration/organize-cluster-access-kubeconfig/
 
 import { readFileSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { delimiter, dirname, join, resolve, sep } from 'node:path';
 import { KfError, messageOf } from '../errors.ts';
 import { parsePlainYaml } from './plain-yaml.ts';
+import { homeFolder } from '../home.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -93,7 +93,7 @@ function candidateFiles({ kubeconfig, env }: KubeconfigOptions): string[] {
   if (kubeconfig !== undefined && kubeconfig !== '') return [kubeconfig];
   const list = env['KUBECONFIG'];
   if (list !== undefined && list !== '') return [...new Set(list.split(delimiter).filter((path) => path !== ''))];
-  return [join(env['HOME'] ?? homedir(), '.kube', 'config')];
+  return [join(homeFolder(env), '.kube', 'config')];
 }
 
 function readIfPresent(path: string, required: boolean): string | undefined {

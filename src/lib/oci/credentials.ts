@@ -2,10 +2,10 @@
 
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
-import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { KfError, messageOf } from '../errors.ts';
 import { canonicalRegistry, DOCKER_HUB } from './reference.ts';
+import { homeFolder } from '../home.ts';
 
 /** User and password, or a refresh token of an OAuth2 token server. */
 export type RegistryCredential = { username: string; password: string } | { identityToken: string };
@@ -33,7 +33,7 @@ const DOCKER_HUB_KEY = 'https://index.docker.io/v1/';
 
 /** From `$DOCKER_CONFIG/config.json` or `~/.docker/config.json`; a missing file means no credentials. */
 export function dockerCredentials(env: NodeJS.ProcessEnv = process.env, options: HelperOptions = {}): RegistryCredentialSource {
-  const path = join(env['DOCKER_CONFIG'] ?? join(homedir(), '.docker'), 'config.json');
+  const path = join(env['DOCKER_CONFIG'] ?? join(homeFolder(env), '.docker'), 'config.json');
   let source: Promise<RegistryCredentialSource> | undefined;
   return async (registry) => {
     source ??= readConfig(path).then((text) => credentialsFromConfig(text, path, { ...options, runHelpers: true }));

@@ -1,10 +1,10 @@
 // The state file: the cluster, org and space of commands. It has cf's key names, so that scripts can read it.
 
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { messageOf } from '../errors.ts';
 import { defined } from '../defined.ts';
+import { homeFolder } from '../home.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -51,7 +51,7 @@ const present = (text: string | undefined): string | undefined => (text === '' ?
 export function stateFolder(env: Env): string {
   const cfHome = present(env['CF_HOME']);
   if (cfHome !== undefined) return join(cfHome, '.cf');
-  return join(present(env['XDG_CONFIG_HOME']) ?? join(present(env['HOME']) ?? homedir(), '.config'), 'kf');
+  return join(present(env['XDG_CONFIG_HOME']) ?? join(homeFolder(env), '.config'), 'kf');
 }
 
 /** The file of cf, where scripts look for it. */

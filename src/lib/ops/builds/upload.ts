@@ -1,7 +1,6 @@
 // Uploads source code: packs it, pushes it to the registry, and creates the CFPackage that names it by digest.
 
 import { randomUUID } from 'node:crypto';
-import { homedir } from 'node:os';
 import path from 'node:path';
 import { annotations, kinds } from '../../api/group.ts';
 import type { KfInfo } from '../../api/kf-info.ts';
@@ -19,11 +18,12 @@ import type { SpaceSession } from '../../session/session.ts';
 import { buildPackage } from '../../../templates/build.ts';
 import type { Authorship } from '../../../templates/metadata.ts';
 import { openSpaceRegistry, withNamedRegistry } from '../registry/access.ts';
+import { homeFolder } from '../../home.ts';
 
 /** `$XDG_CACHE_HOME/kf/source`, else `~/.cache/kf/source`; a temporary folder where that cannot be written. */
 export function openCache({ env, report }: Pick<SpaceSession, 'env' | 'report'>): SourceCache {
   const base = env['XDG_CACHE_HOME'];
-  const caches = base !== undefined && base !== '' ? base : path.join(env['HOME'] ?? homedir(), '.cache');
+  const caches = base !== undefined && base !== '' ? base : path.join(homeFolder(env), '.cache');
   return openSourceCache(path.join(caches, 'kf', 'source'), (message) => report({ type: 'warning', message }));
 }
 

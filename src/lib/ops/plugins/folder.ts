@@ -2,8 +2,8 @@
 
 import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
-import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { homeFolder } from '../../home.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -13,7 +13,7 @@ const present = (text: string | undefined): string | undefined => (text === '' ?
 export function pluginFolder(env: Env): string {
   const home = present(env['CF_PLUGIN_HOME']) ?? present(env['CF_HOME']);
   if (home !== undefined) return join(home, '.cf', 'kf-plugins');
-  return join(present(env['XDG_DATA_HOME']) ?? join(present(env['HOME']) ?? homedir(), '.local', 'share'), 'kf', 'plugins');
+  return join(present(env['XDG_DATA_HOME']) ?? join(homeFolder(env), '.local', 'share'), 'kf', 'plugins');
 }
 
 const packageFile = (folder: string): string => join(folder, 'package.json');
