@@ -1,6 +1,6 @@
 import { KfCommand } from '../base-command.ts';
 import { requiredArg } from '../flags.ts';
-import { credentialsFrom, userProvidedFlags } from '../flags/user-provided.ts';
+import { askedCredentials, credentialsFrom, userProvidedFlags } from '../flags/user-provided.ts';
 import { parseList } from '../lib/cf/values.ts';
 import { line } from '../lib/views/block.ts';
 import { followNote } from '../lib/views/services.ts';
@@ -27,12 +27,14 @@ export default class UpdateUserProvidedService extends KfCommand<Result> {
   async run(): Promise<Result> {
     const { args, flags } = await this.parse(UpdateUserProvidedService);
     const name = args.SERVICE_INSTANCE.trim();
-    const { credentials, fromSecret } = await credentialsFrom(this.terminal, flags, this.signal);
+    const given = await credentialsFrom(flags);
+    const { fromSecret } = given;
     const [session, { updateUserProvided }, { findService }, { withoutEffect }] = await this.inSpace(
       import('../lib/ops/services/instances.ts'),
       import('../lib/ops/find.ts'),
       import('../lib/ops/services/user-provided.ts'),
     );
+    const credentials = await askedCredentials(this.terminal, given, this.signal);
     this.announce`Updating user provided service ${name}`;
     const tags = flags.tags === undefined ? undefined : parseList(flags.tags);
     const urls = { syslogDrainUrl: flags['syslog-drain'], routeServiceUrl: flags['route-service'] };

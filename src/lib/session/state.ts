@@ -209,5 +209,5 @@ export function saveState(env: Env, state: TargetState): string | undefined {
   }
 }
 
-/** The alternative that needs no state file. */
-export const withoutStateHint = 'KF_CONTEXT, KF_ORG and KF_SPACE say per command where it works.';
+/** What to do where the state file cannot be written or used: another folder for it, or variables in its place. */
+export const withoutStateHint = 'Set CF_HOME to a folder that kf can write, or set KF_CONTEXT, KF_ORG and KF_SPACE.';

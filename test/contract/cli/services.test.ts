@@ -276,7 +276,9 @@ it.each([
   ['service', 'db'],
   ['uups', 'db', '-t', 'x'],
   ['rename-service', 'db', 'x'],
+  ['uups', 'db', '-p', 'user,password'],
+  ['cups', 'other', '-p', 'user,password'],
 ])('%s without a targeted space is refused', async (...argv) => {
-  const run = await cli.run(argv, { env: { KF_SPACE: '' } });
-  expect([run.code, run.stderr]).toEqual([1, "No space targeted, use 'kf target -s SPACE' to target a space.\n"]);
+  const run = await cli.run(argv, { env: { KF_SPACE: '' }, stdin: 'bob\nsecret\n' });
+  expect([run.code, run.stdout, run.stderr]).toEqual([1, 'FAILED\n', "No space targeted, use 'kf target -s SPACE' to target a space.\n"]);
 });

@@ -112,10 +112,12 @@ describe('a target that cannot be saved', () => {
       ['target', '-s', 'second', '--org', 'default'],
       ['api', 'test'],
       ['api', '--unset'],
+      ['logout'],
     ]) {
       const run = await cli.run(argv, { env });
       expect(run.code, argv.join(' ')).toBe(1);
       expect(run.stderr).toContain('The target was not saved');
+      expect(run.stderr).toContain('Set CF_HOME to a folder that kf can write');
     }
     const run = await cli.run(['delete', '-f', 'shop'], { env });
     expect(run.code).toBe(1);

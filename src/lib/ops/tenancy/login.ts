@@ -4,7 +4,7 @@ import { defined } from '../../defined.ts';
 import { KfError } from '../../errors.ts';
 import { readKubeconfig } from '../../kube/kubeconfig.ts';
 import type { Session } from '../../session/session.ts';
-import { readState, saveState, type TargetState } from '../../session/state.ts';
+import { readState, saveState, withoutStateHint, type TargetState } from '../../session/state.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -40,14 +40,14 @@ export async function contextFor(env: Env, nameOrUrl: string): Promise<string> {
 /** Deletes the saved context, org, space and user. @throws KfError `failed` when the state cannot be written */
 export function forgetTarget(env: Env): void {
   const problem = saveState(env, {});
-  if (problem !== undefined) throw new KfError('failed', problem);
+  if (problem !== undefined) throw new KfError('failed', problem, { hints: [withoutStateHint] });
 }
 
 /** Forgets the chosen user, org and space, and keeps the cluster, as cf does. Returns the user's name if it was known. */
 export function logOut(env: Env): { user?: string } {
   const { context, server, user } = readState(env);
   const problem = saveState(env, defined({ context, server }));
-  if (problem !== undefined) throw new KfError('failed', problem);
+  if (problem !== undefined) throw new KfError('failed', problem, { hints: [withoutStateHint] });
   return defined({ user });
 }
 
