@@ -293,12 +293,15 @@ export abstract class KfCommand<T> extends Command {
     });
   }
 
-  /** Explains an unknown flag that cf has and kf does not. */
+  /** Explains a flag that cf has and kf does not, and an argument of an older version of cf. */
   async #unlessOfCf(error: KfError): Promise<KfError> {
-    const { unknownFlag } = error.details;
-    if (typeof unknownFlag !== 'string') return error;
-    const { cfFlagError } = await import('./lib/cf/cf-flags.ts');
-    return cfFlagError(this.id ?? '', unknownFlag) ?? error;
+    const { unknownFlag, unexpectedArgument } = error.details;
+    if (unknownFlag === undefined && unexpectedArgument === undefined) return error;
+    const { cfFlagError, formerArguments } = await import('./lib/cf/cf-flags.ts');
+    if (typeof unknownFlag === 'string') return cfFlagError(this.id ?? '', unknownFlag) ?? error;
+    const instead = formerArguments[this.id ?? ''];
+    if (instead !== undefined) error.hints.push(instead);
+    return error;
   }
 
   /** The command's result, or the reason of the interruption when the command does not end by itself in time. */

@@ -85,6 +85,14 @@ export const cfFlags: Readonly<Record<string, Readonly<Record<string, string | E
   'unmap-route': { port: 'kf has HTTP routes only: kf unmap-route APP DOMAIN -n HOST --path PATH' },
 };
 
+/** Commands that took one argument more in an older version of cf, or to which users often give one, with the present form. */
+export const formerArguments: Readonly<Record<string, string>> = {
+  'run-task': 'kf run-task APP_NAME --command COMMAND',
+  ssh: 'kf ssh APP_NAME -c COMMAND',
+  'create-route': 'kf create-route DOMAIN -n HOST: the space is the targeted one',
+  'check-route': 'kf check-route DOMAIN -n HOST',
+};
+
 /** The error for a flag that cf has and kf does not; undefined for a flag that cf does not have either. @param typed without its dashes */
 export function cfFlagError(command: string, typed: string): KfError | undefined {
   const found = cfFlags[command]?.[typed];

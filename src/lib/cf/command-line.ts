@@ -137,7 +137,8 @@ function checkArgs(args: string[], specs: ArgSpec[]): void {
     );
   }
   const extra = args[specs.length];
-  if (extra !== undefined && specs.at(-1)?.repeatable !== true) throw incorrectUsage(`unexpected argument "${extra}"`);
+  if (extra !== undefined && specs.at(-1)?.repeatable !== true)
+    throw incorrectUsage(`unexpected argument "${extra}"`, { details: { unexpectedArgument: extra } });
 }
 
 /** Parses `argv` (without the command's name) by cf's rules. @throws KfError `usage` in cf's words */

@@ -1,7 +1,7 @@
 // The calls of cf or kf in a script, and what becomes of each with kf.
 
 import { findCommand } from '../cf/cf-commands.ts';
-import { cfFlags } from '../cf/cf-flags.ts';
+import { cfFlags, formerArguments } from '../cf/cf-flags.ts';
 import { findForeign } from '../cf/plugin-commands.ts';
 import { isNameOfCf } from './programs.ts';
 import { judgeRequest } from './requests.ts';
@@ -172,6 +172,8 @@ class FlagReader {
     const sure = this.#args.filter((word) => (!word.isExpanded || word.isQuoted) && !this.#perhapsValues.has(word));
     const extra = sure[most ?? sure.length];
     if (extra === undefined || this.#isLenient) return;
+    const instead = formerArguments[this.#name];
+    if (instead !== undefined) return void this.remarks.push({ about: extra.text, status: 'refused', text: instead });
     const text = `'${this.#name}' takes ${most === 0 ? 'no argument' : most === 1 ? 'one argument' : `${most} arguments`}, and this is one more`;
     this.remarks.push({ about: extra.text, status: 'unknown', text });
   }

@@ -162,6 +162,17 @@ describe('a wrong command line', () => {
     expect((await user().run(argv)).stderr).toBe(`${message}\n\nTIP:\n   kf help ${argv[0] ?? ''}\n`);
   });
 
+  it.each([
+    [['run-task', 'shop', 'rake db:migrate'], 'kf run-task APP_NAME --command COMMAND'],
+    [['ssh', 'shop', 'ls'], 'kf ssh APP_NAME -c COMMAND'],
+    [['create-route', 'dev', 'example.com', '-n', 'shop'], 'kf create-route DOMAIN -n HOST'],
+    [['check-route', 'shop', 'example.com'], 'kf check-route DOMAIN -n HOST'],
+  ])('of an argument that older versions of cf took names the present form: %j', async (argv, hint) => {
+    const run = await user().run(argv);
+    expect(run).toMatchObject({ code: 1, stderr: expect.stringMatching(/^Incorrect Usage: unexpected argument "/) as string });
+    expect(run.stderr).toContain(`TIP:\n   ${hint}`);
+  });
+
   it('is one document with --json', async () => {
     const run = await user().run(['scale', '--json']);
     expect(run).toMatchObject({ code: 1, stderr: '' });

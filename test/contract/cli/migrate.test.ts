@@ -118,7 +118,7 @@ describe('migrate check', () => {
         '4 refused /v2/apps?q=name:shop: instead: ',
         '5 refused /v2/apps/$guid/summary: instead: ',
         '6 refused /v2/apps/$guid: instead: ',
-        "7 unknown rake db:migrate: 'run-task' takes one argument, and this is one more",
+        '7 refused rake db:migrate: instead: kf run-task APP_NAME --command COMMAND',
       ],
     ],
     [

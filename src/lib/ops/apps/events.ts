@@ -2,9 +2,10 @@
 
 import { compareApp, type AppObjects } from '../../api/app-events.ts';
 import { routesOf } from '../../api/app.ts';
+import { findCondition } from '../../api/conditions.ts';
 import { configMapType, eventType, type KubeEvent } from '../../api/core.ts';
 import { eventsName, readEvents, readSeen } from '../../api/event-log.ts';
-import { kinds, labels } from '../../api/group.ts';
+import { conditionTypes, kinds, labels, reasons } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
 import type { AppEvent } from '../../api/results.ts';
 import type { CFApp } from '../../api/types.generated.ts';
@@ -21,14 +22,19 @@ const types: Readonly<Record<string, string>> = {
   'CFApp HealthCheckFailed': 'audit.app.process.not-ready',
 };
 
+/** What an app waits for in every first push. It is trouble only while the app still waits. */
+const waits: readonly string[] = [reasons.bindingNotReady];
+const isProgress = (reason: string): boolean => reason === reasons.desiredStateNotReached || reason === reasons.dropletNotAssigned;
+
 /** An Event of Kubernetes that is worth a line: one with a type of cf, or trouble. */
-function isTold({ involvedObject, reason = '', message = '', type }: KubeEvent): boolean {
+function isTold({ involvedObject, reason = '', message = '', type }: KubeEvent, app: Stored<CFApp>): boolean {
   if (`${involvedObject.kind ?? ''} ${reason}` in types) return true;
   // Each start has some failed probes; a start that fails ends in a crash, which has a line of its own.
   const isProbeOfStart = reason === 'Unhealthy' && message.startsWith('Startup probe failed');
   // The controller was overtaken by another writer, and has tried again.
   const isOvertaken = message.includes('the object has been modified');
-  return type === 'Warning' && reason !== 'DesiredStateNotReached' && !isProbeOfStart && !isOvertaken;
+  const isOver = waits.includes(reason) && findCondition(app, conditionTypes.ready)?.reason !== reason;
+  return type === 'Warning' && !isProgress(reason) && !isProbeOfStart && !isOvertaken && !isOver;
 }
 
 const timeOf = (event: KubeEvent): string =>
@@ -97,7 +103,7 @@ export async function appEvents(session: SpaceSession, app: Stored<CFApp>): Prom
   return [
     // Times are whole seconds: in the same second, what follows from an object comes after its creation.
     ...events.items
-      .filter((event) => isOwn(event) && isTold(event))
+      .filter((event) => isOwn(event) && isTold(event, app))
       .map(reported)
       .filter((event) => !isRecorded(event)),
     ...[...readEvents(map), ...compared.events].toReversed(),
