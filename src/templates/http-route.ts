@@ -7,6 +7,7 @@ import type { BackendReference, HttpRoute, ParentReference, RouteFilter, RouteMa
 import { kinds, labels } from '../lib/api/group.ts';
 import type { CFRoute } from '../lib/api/types.generated.ts';
 import { ownerReference } from './metadata.ts';
+import { mainOf, probedOf } from './route-room.ts';
 import { defined } from '../lib/defined.ts';
 
 /** Header that sends a request to one generation, whatever the weights are. */
@@ -17,8 +18,12 @@ export interface RouteBackend {
   /** Namespace of the Service; left out: the route's. */
   namespace?: string;
   port: number;
+  /** GUID of the destination. */
+  destination: string;
   generation: string;
   weight: number;
+  /** An instance of the generation is ready. */
+  isReady: boolean;
 }
 
 export interface HttpRouteInput {
@@ -44,9 +49,6 @@ export interface HttpRouteInput {
 export function servingAnnotation(processGuid: string): string {
   return `serving.kf.cloudfoundry.org/${processGuid}`;
 }
-
-/** The Gateway API allows no more rules. */
-const mostRules = 16;
 
 function marked(generation: string): RouteFilter {
   return { type: 'ResponseHeaderModifier', responseHeaderModifier: { set: [{ name: generationHeader, value: generation }] } };
@@ -107,17 +109,12 @@ export function buildHttpRoute({
     weight,
   });
   const parents = parentsOf(gateway, sections);
-  const probes = backends.slice(0, mostRules - 2).map((backend): RouteRule => ({
+  const probes = probedOf(backends).map((backend): RouteRule => ({
     matches: paths.map((path) => ({ ...path, headers: [{ type: 'Exact', name: generationHeader, value: backend.generation }] })),
     ...(marks ? { filters: [marked(backend.generation)] } : {}),
     backendRefs: [reference(backend, 1)],
   }));
-  // If all weights were 0, there would be no backend. Then every backend gets a share, and the gateway answers for those without pods.
-  const isSilent = backends.every(({ weight }) => weight === 0);
-  const main: RouteRule = {
-    matches: paths,
-    backendRefs: backends.map((backend) => reference(backend, isSilent ? 1 : backend.weight)),
-  };
+  const main: RouteRule = { matches: paths, backendRefs: mainOf(backends).map((backend) => reference(backend, backend.weight)) };
   // If the route must not answer, there is no rule for plain requests: they get the page for unknown routes.
   const rules = serves && backends.length > 0 ? [...probes, main] : probes;
   const form = createHash('sha256')

@@ -49,14 +49,29 @@ export function watchInstances(keys: (instance: Pick<KubeObject, 'metadata'>, st
   return watch<Pod>(podType, keys);
 }
 
-/** Addresses of the instances of a process that are ready and not ending. */
-export function readyAddresses(stores: Stores, namespace: string, process: string): string[] {
-  return stores
+const readyCondition = ({ status }: Pod) => status?.conditions?.find((one) => one.type === 'Ready' && one.status === 'True');
+
+/** The instances of a process that are ready and not ending. */
+const readyPods = (stores: Stores, namespace: string, process: string): Stored<Pod>[] =>
+  stores
     .of(podType)
     .by(instancesByProcess.name, `${namespace}/${process}`)
-    .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
-    .filter((pod) => pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true)
-    .flatMap(({ status }) => status?.podIP ?? []);
+    .filter((pod) => pod.metadata.deletionTimestamp === undefined && readyCondition(pod) !== undefined);
+
+/** Addresses of the instances of a process that are ready and not ending. */
+export function readyAddresses(stores: Stores, namespace: string, process: string): string[] {
+  return readyPods(stores, namespace, process).flatMap(({ status }) => status?.podIP ?? []);
+}
+
+/** Since when each generation of a process has had a ready instance without a break, in milliseconds; only those that have one. */
+export function readyGenerations(stores: Stores, namespace: string, process: string): Map<string, number> {
+  const found = new Map<string, number>();
+  for (const pod of readyPods(stores, namespace, process)) {
+    const generation = pod.metadata.labels?.[labels.generation] ?? '';
+    const since = Date.parse(readyCondition(pod)?.lastTransitionTime ?? '') || 0;
+    found.set(generation, Math.min(found.get(generation) ?? Infinity, since));
+  }
+  return found;
 }
 
 /**

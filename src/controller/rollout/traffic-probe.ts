@@ -169,7 +169,8 @@ export function isSettled(route: Stored<CFRoute>, live: Stored<HttpRoute> | unde
   return isLoaded(findCondition(route, conditionTypes.programmed), revision);
 }
 
-function hasRule(route: Stored<HttpRoute>, generation: string): boolean {
+/** True when a request with the header can select the generation. */
+export function hasRule(route: Stored<HttpRoute>, generation: string): boolean {
   return (route.spec?.rules ?? []).some(
     (rule) => rule.matches?.some((match) => match.headers?.some(({ value }) => value === generation)) === true,
   );

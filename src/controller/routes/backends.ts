@@ -10,13 +10,22 @@ import { generationOf } from '../../templates/stateful-set.ts';
 import type { Stores } from '../runtime/reconciler.ts';
 import { dropletOf, processesByApp, wantedInstances, workloadsByProcess } from '../relations.ts';
 import { parseWeights } from '../rollout/planner.ts';
+import { readyGenerations } from '../instances/pod-instances.ts';
+import { defined } from '../../lib/defined.ts';
 
 const defaultPort = 8080;
 /** The shares of each destination are scaled to this sum, so that every destination gets the same part whatever its number of instances. */
 const wholeShare = 1_000;
 
+export interface DestinationBackend extends RouteBackend {
+  /** GUID of the process. */
+  process: string;
+  /** Since when an instance has been ready, in milliseconds. */
+  readySince?: number;
+}
+
 export interface Backends {
-  backends: RouteBackend[];
+  backends: DestinationBackend[];
   services: Omit<DestinationServiceInput, 'route'>[];
   /** `status.serving` of each process, by its GUID. */
   serving: Record<string, string>;
@@ -86,10 +95,14 @@ export function backendsOf(
     const app = stores.of(kinds.app).get(namespace, appGuid);
     const isWanted = app !== undefined && wantedInstances(app, found) > 0;
     if (isWanted) result.serves = true;
+    const ready = readyGenerations(stores, namespace, process);
     for (const [generation, share] of sharesOf(workloads, text, isOnly)) {
       // A stopped app gets no share of the requests.
       const weight = isWanted ? share : 0;
-      result.backends.push({ service: serviceName(destination.guid, generation, protocol), port, generation, weight });
+      const readySince = ready.get(generation);
+      const service = serviceName(destination.guid, generation, protocol);
+      const part = { service, port, destination: destination.guid, generation, weight, process, isReady: readySince !== undefined };
+      result.backends.push({ ...part, ...defined({ readySince }) });
       result.services.push({ destinationGuid: destination.guid, appGuid, processGuid: process, generation, port, protocol });
     }
   }

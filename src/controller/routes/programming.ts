@@ -21,7 +21,17 @@ import type { Context } from '../runtime/reconciler.ts';
 import type { Statement } from '../runtime/status.ts';
 import { gatewayAddress, processesByApp } from '../relations.ts';
 import { httpRouteOf, isTakenOver } from '../shared-routes.ts';
-import { acceptance, ask, catchUpMs, markFeature, notServed, ownError, pauseAfter, type Answer } from '../rollout/traffic-probe.ts';
+import {
+  acceptance,
+  ask,
+  catchUpMs,
+  hasRule,
+  markFeature,
+  notServed,
+  ownError,
+  pauseAfter,
+  type Answer,
+} from '../rollout/traffic-probe.ts';
 
 const askTimeoutMs = 3_000;
 const retryMs = 100;
@@ -66,7 +76,7 @@ const said = (status: 'True' | 'False', reason: string, message: string): Statem
   message,
 });
 
-/** The first backend of plain requests that has instances and has not answered through this route yet. */
+/** The first backend of plain requests that has instances and has not answered through this route yet. On a crowded route some cannot be asked. */
 function firstUnasked(
   context: Context,
   route: Stored<CFRoute>,
@@ -82,7 +92,9 @@ function firstUnasked(
       .some(({ spec, status }) => spec.processType === destination?.processType && (status?.actualInstances ?? 0) > 0);
   };
   const isOwn = (backend: BackendReference): boolean => (backend.namespace ?? live.metadata.namespace) === namespace;
-  return mainBackends(live).find((backend) => isOwn(backend) && !answered.has(backend.name) && hasInstances(backend));
+  return mainBackends(live).find(
+    (backend) => isOwn(backend) && !answered.has(backend.name) && hasInstances(backend) && hasRule(live, generationOfService(backend)),
+  );
 }
 
 const generationOfService = ({ name }: BackendReference): string => name.slice(-10);

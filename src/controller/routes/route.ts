@@ -13,14 +13,13 @@ import {
 } from '../../lib/api/gateway.ts';
 import { annotations, conditionTypes, kinds, labels, reasons } from '../../lib/api/group.ts';
 import { isPrivate, isUsableBy } from '../../lib/api/domains.ts';
-import { addressOf, appGuidsOf, serviceName } from '../../lib/api/names.ts';
+import { addressOf, appGuidsOf } from '../../lib/api/names.ts';
 import type { AppWorkload, CFApp, CFBuild, CFDomain, CFProcess, CFRoute, RouteDestination } from '../../lib/api/types.generated.ts';
-import { buildDestinationService } from '../../templates/destination-service.ts';
 import { buildHttpRoute } from '../../templates/http-route.ts';
 import { Remembered } from '../runtime/memory.ts';
 import { index, watch, type Context, type Reconciler } from '../runtime/reconciler.ts';
 import { contains } from '../runtime/merge-patch.ts';
-import { TerminalError, WaitingError, type Result } from '../runtime/result.ts';
+import { WaitingError, type Result } from '../runtime/result.ts';
 import { conditionsWith, notReady, readyStatement, writeMetadata, writeStatus, type Statement, type StatusOf } from '../runtime/status.ts';
 import { keyOf, splitKey } from '../runtime/store.ts';
 import { appIndexes, appsByDroplet, routesByApp, spaceOf } from '../relations.ts';
@@ -30,15 +29,13 @@ import { Programming } from './programming.ts';
 import { claimRoute, distrust, routesByHost } from './hosts.ts';
 import { ensureSlices, isInternal, removeSlices, sliceTrustMs } from './internal.ts';
 import { backendsOf, effectiveDestinations, type Backends } from './backends.ts';
-import { ensureGrants, servicesInUse, sharedBackends } from './shares.ts';
-import { halvesByOwner, isHalf, lostHalves, withPartners } from '../shared-routes.ts';
+import { present } from './presence.ts';
+import { ensureServices, removeServices, servicesByRoute, servicesOf } from './services.ts';
+import { ensureGrants, lackOfRoom, servicesInUse, sharedBackends } from './shares.ts';
+import { halvesByOwner, httpRouteOf, isHalf, lostHalves, withPartners } from '../shared-routes.ts';
 import { instancesByProcess, watchInstances } from '../instances/pod-instances.ts';
 import { defined } from '../../lib/defined.ts';
 
-const servicesByRoute = index<Service>(serviceType, 'route', (service) => {
-  const guid = service.metadata.labels?.[labels.routeGuid];
-  return guid === undefined ? [] : [`${service.metadata.namespace}/${guid}`];
-});
 const routesByDomain = index<CFRoute>(kinds.route, 'domain', (route) => [`${domainNamespace(route)}/${route.spec.domainRef.name ?? ''}`]);
 
 function domainNamespace(route: Stored<CFRoute>): string {
@@ -83,12 +80,16 @@ const routeKeys = (appKey: string, stores: Context['stores']): string[] =>
     .flatMap((route) => withPartners(route, stores));
 const inOwn = (object: { metadata: { namespace?: string } }, name: string | undefined): string =>
   `${object.metadata.namespace ?? ''}/${name ?? ''}`;
-/** Routes on internal domains whose names lead to the pod. */
-function internalRoutesTo({ metadata }: Pick<KubeObject, 'metadata'>, stores: Context['stores']): string[] {
+/** Routes whose names, or whose shares of requests, depend on whether the instance is ready: internal ones, and those with several destinations. */
+function routesOfInstance({ metadata }: Pick<KubeObject, 'metadata'>, stores: Context['stores']): string[] {
   const routes = stores.of(kinds.route).by(routesByApp.name, inOwn({ metadata }, metadata.labels?.[labels.appGuid]));
   const isOnInternal = (route: Stored<CFRoute>): boolean =>
     isInternal(stores.of(kinds.domain).get(domainNamespace(route), route.spec.domainRef.name ?? ''));
-  return routes.filter(isOnInternal).map(keyOf);
+  return routes.flatMap((route) => {
+    const keys = withPartners(route, stores);
+    const hasOthers = keys.length > 1 || (route.spec.destinations ?? []).length > 1;
+    return hasOthers || isOnInternal(route) ? keys : [];
+  });
 }
 /** The route that has made a part, and those that share its address. */
 const labelled = (object: Stored<Service> | Stored<HttpRoute> | Stored<ReferenceGrant>, stores: Context['stores']): string[] => {
@@ -114,7 +115,7 @@ export const routeReconciler: Reconciler = {
         .flatMap((app) => routeKeys(keyOf(app), stores)),
     ),
     watch<CFDomain>(kinds.domain, (domain, stores) => stores.of(kinds.route).by(routesByDomain.name, keyOf(domain)).map(keyOf)),
-    watchInstances(internalRoutesTo),
+    watchInstances(routesOfInstance),
     watch(serviceType, labelled),
     watch(httpRouteType, labelled),
     watch(referenceGrantType, labelled),
@@ -150,14 +151,25 @@ async function reconcileRoute(context: Context, live: Stored<CFRoute>): Promise<
   }
   try {
     if (isInternal(domain)) return await reconcileInternal(context, route, domain, claim.claimed);
-    const status = isHalf(route) ? await ensureHalf(context, route, domain) : await ensureParts(context, route, domain);
+    const { changesInMs, ...status } = isHalf(route) ? await ensureHalf(context, route, domain) : await ensureParts(context, route, domain);
     const { statement, requeueAfterMs } = context.memory.of(programming).look(context, route);
-    await write(context, route, status, claim.claimed, readyStatement, ...(statement === undefined ? [] : [statement]));
-    return requeueAfterMs === undefined ? undefined : { requeueAfterMs };
+    const [ready, programmed] = withRoom(context, route, statement);
+    await write(context, route, status, claim.claimed, ready, ...(programmed === undefined ? [] : [programmed]));
+    const next = Math.min(requeueAfterMs ?? Infinity, changesInMs ?? Infinity);
+    return Number.isFinite(next) ? { requeueAfterMs: next } : undefined;
   } catch (error) {
     await write(context, route, { ...route.status }, claim.claimed, notReady(error));
     throw error;
   }
+}
+
+/** Ready and Programmed of a route, some of whose destinations may have no room in the HTTPRoute. */
+function withRoom(context: Context, route: Stored<CFRoute>, programmed: Statement | undefined): [Statement, Statement | undefined] {
+  const message = lackOfRoom(route, context.stores);
+  if (message === undefined) return [readyStatement, programmed];
+  const lacking: Statement = { type: conditionTypes.ready, status: 'False', reason: reasons.tooManyDestinations, message };
+  // Of a half nothing is in the HTTPRoute, and it would wait for that.
+  return [lacking, isHalf(route) ? { ...lacking, type: conditionTypes.programmed } : programmed];
 }
 
 async function reconcileInternal(context: Context, route: Stored<CFRoute>, domain: Stored<CFDomain>, claimed: Statement): Promise<Result> {
@@ -199,21 +211,27 @@ async function withoutVanishedApps(context: Context, route: Stored<CFRoute>): Pr
   return writeMetadata(context, kinds.route, patched, { annotations: { [annotations.appGuids]: appGuidsOf(patched) } });
 }
 
-async function ensureParts(context: Context, route: Stored<CFRoute>, domain: Stored<CFDomain>): Promise<StatusOf<CFRoute>> {
+async function ensureParts(
+  context: Context,
+  route: Stored<CFRoute>,
+  domain: Stored<CFDomain>,
+): Promise<StatusOf<CFRoute> & { changesInMs?: number }> {
   const { fqdn, uri } = addressOf(route, domain);
   const destinations = effectiveDestinations(route, context.stores);
-  const backends = sharedBackends(route, destinations, context.stores);
+  const live = httpRouteOf(route, context.stores);
+  const { changesInMs, ...backends } = present(context, sharedBackends(route, destinations, context.stores), live);
   await ensureServices(context, route, backends);
   await ensureHttpRoute(context, route, fqdn, backends, sectionsOf(context, domain));
   await removeServices(context, keyOf(route), new Set(servicesOf(backends)));
-  return { ...route.status, fqdn, uri, destinations: destinations.map(withDefaults) };
+  return { ...route.status, fqdn, uri, destinations: destinations.map(withDefaults), ...defined({ changesInMs }) };
 }
 
-const servicesOf = ({ services }: Backends): string[] =>
-  services.map(({ destinationGuid, generation, protocol }) => serviceName(destinationGuid, generation, protocol));
-
 /** A half has no HTTPRoute: the owner's leads to its Services, as soon as they and their grants are there. */
-async function ensureHalf(context: Context, route: Stored<CFRoute>, domain: Stored<CFDomain>): Promise<StatusOf<CFRoute>> {
+async function ensureHalf(
+  context: Context,
+  route: Stored<CFRoute>,
+  domain: Stored<CFDomain>,
+): Promise<StatusOf<CFRoute> & { changesInMs?: number }> {
   const destinations = effectiveDestinations(route, context.stores);
   const backends = backendsOf(route, destinations, context.stores);
   await ensureServices(context, route, backends);
@@ -224,33 +242,6 @@ async function ensureHalf(context: Context, route: Stored<CFRoute>, domain: Stor
 
 function withDefaults({ port, ...destination }: RouteDestination): RouteDestination {
   return { ...destination, protocol: destination.protocol ?? 'http1', ...defined({ port }) };
-}
-
-async function ensureServices(context: Context, route: Stored<CFRoute>, { services }: Backends): Promise<void> {
-  const store = context.stores.of(serviceType);
-  await Promise.all(
-    services.map(async (input) => {
-      const wanted = buildDestinationService({ route, ...input });
-      const live = store.get(wanted.metadata.namespace, wanted.metadata.name ?? '');
-      if (live === undefined) await context.cluster.create(serviceType, wanted, { signal: context.signal });
-      else if (isOfOther(live, route, context)) {
-        // Two routes with one destination GUID would take the Service from each other again and again.
-        throw new TerminalError('CreatePatchServices', `The destination GUID '${input.destinationGuid}' is another route's.`);
-      } else if (!contains(live, { metadata: { labels: wanted.metadata.labels }, spec: wanted.spec })) await reapply(context, live, wanted);
-    }),
-  );
-}
-
-function isOfOther(service: Stored<Service>, route: Stored<CFRoute>, context: Context): boolean {
-  const owner = service.metadata.labels?.[labels.routeGuid];
-  const { namespace, name } = route.metadata;
-  return owner !== undefined && owner !== name && context.stores.of(kinds.route).get(namespace, owner) !== undefined;
-}
-
-async function reapply(context: Context, live: Stored<Service>, wanted: Service): Promise<void> {
-  const { namespace, name, resourceVersion } = live.metadata;
-  const patch = { metadata: { resourceVersion, labels: wanted.metadata.labels }, spec: wanted.spec };
-  await context.cluster.mergePatch(serviceType, namespace, name, patch, { signal: context.signal });
 }
 
 /** The listeners for https alone, if another route redirects requests with http. */
@@ -296,16 +287,6 @@ async function ensureHttpRoute(
     ownerReferences,
   };
   await context.cluster.mergePatch(httpRouteType, namespace, name, { metadata, spec: wanted.spec }, { signal: context.signal });
-}
-
-/** Removes Services that no backend names any more. The HTTPRoute has been updated before, so it does not refer to them. */
-async function removeServices(context: Context, routeKey: string, kept: ReadonlySet<string>): Promise<void> {
-  const orphans = context.stores
-    .of(serviceType)
-    .by(servicesByRoute.name, routeKey)
-    .filter(({ metadata }) => !kept.has(metadata.name) && metadata.deletionTimestamp === undefined);
-  for (const { metadata } of orphans)
-    await context.cluster.delete(serviceType, metadata.namespace, metadata.name, { uid: metadata.uid, signal: context.signal });
 }
 
 async function removeAll(context: Context, routeKey: string): Promise<void> {

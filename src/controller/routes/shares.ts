@@ -7,7 +7,8 @@ import type { CFRoute, RouteDestination } from '../../lib/api/types.generated.ts
 import { buildReferenceGrant } from '../../templates/reference-grant.ts';
 import { contains } from '../runtime/merge-patch.ts';
 import type { Context, Stores } from '../runtime/reconciler.ts';
-import { acceptedHalves } from '../shared-routes.ts';
+import { mostBackends } from '../../templates/route-room.ts';
+import { acceptedHalves, ownerOf } from '../shared-routes.ts';
 import { backendsOf, effectiveDestinations, type Backends } from './backends.ts';
 
 /** The Services of a namespace that the HTTPRoute names. */
@@ -29,22 +30,50 @@ function isReady(stores: Stores, namespace: string, service: string): boolean {
   return parts.every((part) => part !== undefined && part.metadata.deletionTimestamp === undefined);
 }
 
-/** The Gateway API allows no more backends in a rule. With more of them the owner's own updates would be refused. */
-const mostBackends = 16;
+interface Half {
+  half: Stored<CFRoute>;
+  destinations: RouteDestination[];
+}
+
+/** The halves whose destinations fit beside those of the owner, and those that do not. Each destination needs one backend. */
+function halvesWithRoom(route: Stored<CFRoute>, own: readonly RouteDestination[], stores: Stores): { fit: Half[]; left: Half[] } {
+  let count = own.length;
+  const [fit, left]: [Half[], Half[]] = [[], []];
+  for (const half of acceptedHalves(route, stores)) {
+    const destinations = effectiveDestinations(half, stores);
+    if (count + destinations.length > mostBackends) left.push({ half, destinations });
+    else {
+      fit.push({ half, destinations });
+      count += destinations.length;
+    }
+  }
+  return { fit, left };
+}
+
+/** Why a route, or a half, has destinations that get no requests; undefined when all have room. */
+export function lackOfRoom(route: Stored<CFRoute>, stores: Stores): string | undefined {
+  const count = effectiveDestinations(route, stores).length;
+  if (count > mostBackends)
+    return `A route leads to at most ${mostBackends} apps: ${count - mostBackends} of its destinations get no requests.`;
+  const owner = ownerOf(route, stores);
+  if (owner === undefined) return undefined;
+  const { left } = halvesWithRoom(owner, effectiveDestinations(owner, stores), stores);
+  const isLeft = left.some(({ half }) => half.metadata.uid === route.metadata.uid);
+  return isLeft ? `A route leads to at most ${mostBackends} apps of all spaces together, and these are more.` : undefined;
+}
 
 /**
  * The backends of a route and of all halves that share it. A half counts as taken over when all its Services are there: until then its processes
  * see no weights of theirs in the HTTPRoute. A half that does not fit in the HTTPRoute any more is left out.
  */
 export function sharedBackends(route: Stored<CFRoute>, own: readonly RouteDestination[], stores: Stores): Backends {
-  const halves = acceptedHalves(route, stores).map((half) => ({ half, destinations: effectiveDestinations(half, stores) }));
-  const count = halves.reduce((sum, { destinations }) => sum + destinations.length, own.length);
+  const { fit } = halvesWithRoom(route, own, stores);
+  const count = fit.reduce((sum, { destinations }) => sum + destinations.length, own.length);
   const all = backendsOf(route, own, stores, count === 1);
-  for (const { half, destinations } of halves) {
+  for (const { half, destinations } of fit) {
     const { namespace, name, generation } = half.metadata;
     const theirs = backendsOf(half, destinations, stores, count === 1);
     const ready = theirs.backends.filter(({ service }) => isReady(stores, namespace, service));
-    if (all.backends.length + theirs.backends.length > mostBackends) continue;
     all.backends.push(...ready.map((backend) => ({ ...backend, namespace })));
     all.serves ||= theirs.serves;
     if (ready.length === theirs.backends.length) Object.assign(all.serving, theirs.serving, { [name]: String(generation) });

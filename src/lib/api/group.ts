@@ -277,6 +277,7 @@ export const reasons = {
   buildTimeout: 'BuildTimeout',
   invalidDomainRef: 'InvalidDomainRef',
   notShared: 'NotShared',
+  tooManyDestinations: 'TooManyDestinations',
   credentialsSecretNotAvailable: 'CredentialsSecretNotAvailable',
   secretInvalid: 'SecretInvalid',
 } as const;

@@ -160,6 +160,26 @@ describe('routes', () => {
     expect([route?.metadata.name === 'refused', others]).toEqual([false, []]);
   });
 
+  it.each([
+    ['map-route', 14, 1],
+    ['map-route', 13, 0],
+  ])(
+    '%s to a route that leads to %i other apps ends with %i, and a refusal comes before anything is written',
+    async (command, count, code) => {
+      await addApp();
+      answerCreated(kinds.route, { ...condition('Programmed', 'True'), observedGeneration: 2 });
+      const destinations = Array.from({ length: count }, (_, at) => ({ guid: `d-${at}`, appRef: { name: `a-${at}` }, processType: 'web' }));
+      await cluster.add(kinds.route, {
+        metadata: { name: 'r', namespace: ns, labels: { 'korifi.cloudfoundry.org/domain-guid': 'default-domain' } },
+        spec: { host: 'shop', domainRef: { name: 'default-domain', namespace: 'cf' }, destinations },
+      });
+      const run = await cli.run([command, 'my-app', 'apps.localhost', '-n', 'shop']);
+      expect(run.code).toBe(code);
+      expect(run.stderr.includes('Route shop.apps.localhost leads to 14 apps already')).toBe(code === 1);
+      expect(cluster.server.callsOf('(POST|PATCH|PUT) .*/cfroutes.*')).toHaveLength(1 - code);
+    },
+  );
+
   it('unmap-route removes the app and keeps the route, and succeeds without a route', async () => {
     await addApp();
     answerCreated(kinds.route, { ...condition('Programmed', 'True'), observedGeneration: 2 });

@@ -1,5 +1,7 @@
 // An app's own route counts as mapped only while it leads to the app: one that was refused, or that is being deleted, does not.
 
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
 import { afterAll, afterEach, beforeEach, expect, it } from 'vitest';
 import { leaseType } from '../../../src/lib/api/core.ts';
 import { annotations, kinds, reasons } from '../../../src/lib/api/group.ts';
@@ -34,6 +36,17 @@ function refuse({ metadata }: Stored<CFRoute>): void {
   scene.setStatus(kinds.route, metadata.name, { conditions: [{ ...claimed, observedGeneration: metadata.generation }], uri: null });
 }
 
+/** The Lease of the host, as the controller makes it. */
+const claimHost = (space: string) =>
+  scene.cluster.add(leaseType, {
+    metadata: {
+      name: nameClaims.routeHost(fqdn).leaseName,
+      namespace: 'cf',
+      annotations: { [annotations.leaseOwnerNamespace]: space },
+    },
+    spec: { holderIdentity: 'none' },
+  });
+
 /** Resolves when the command begins to wait for a change of a route. */
 function routesWatched(): Promise<void> {
   const { memory } = scene.cluster;
@@ -48,14 +61,7 @@ function routesWatched(): Promise<void> {
 
 it('a push whose own route was refused fails when another space has the host', async () => {
   refuse(route());
-  await scene.cluster.add(leaseType, {
-    metadata: {
-      name: nameClaims.routeHost(fqdn).leaseName,
-      namespace: 'cf',
-      annotations: { [annotations.leaseOwnerNamespace]: 'another-space' },
-    },
-    spec: { holderIdentity: 'none' },
-  });
+  await claimHost('another-space');
   const run = await scene.cli.run(push);
   expect(run.stderr).toContain("Route already exists with host 'shop' for domain 'apps.localhost'. Another space has this host");
   expect(run.code).toBe(1);
@@ -89,3 +95,16 @@ it.each([[push], [['map-route', 'shop', 'apps.localhost', '-n', 'shop']]])(
     expect(route().metadata.uid).not.toBe(going.metadata.uid);
   },
 );
+
+it('a push to a route that leads to 14 other apps fails before anything is written', async () => {
+  const destinations = Array.from({ length: 14 }, (_, at) => ({ guid: `d-${at}`, appRef: { name: `a-${at}` }, processType: 'web' }));
+  await scene.cluster.memory.mergePatch(kinds.route, ns, route().metadata.name, { spec: { destinations } }, {});
+  await claimHost(ns);
+  const applications = [{ name: 'other', docker: { image: 'registry.example.com/shop:1' }, routes: [{ route: fqdn }] }];
+  await writeFile(path.join(scene.cli.home, 'manifest.yml'), JSON.stringify({ applications }));
+  const writes = (): unknown[] => scene.cluster.server.callsOf('(POST|PATCH|PUT) .*/namespaces/.*');
+  const before = writes();
+  const run = await scene.cli.run(['push']);
+  expect([run.code, run.stderr]).toEqual([1, expect.stringContaining(`Route ${fqdn} leads to 14 apps already`)]);
+  expect(writes()).toEqual(before);
+});

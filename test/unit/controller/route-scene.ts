@@ -36,7 +36,10 @@ export const processOf = (app: string): Stored<CFProcess> =>
 export function httpRoute(live?: Stored<HttpRoute>, serves = true, served: readonly string[] = generations): Stored<HttpRoute> {
   const built = buildHttpRoute({
     route, fqdn: 'a.example.com', gateway: { namespace: 'g', name: 'kf' }, serving: {}, marks: true, serves, pathExpressions: true, live,
-    backends: served.map((generation) => ({ service: `s-d-${generation === generations[0] ? 'one' : 'two'}-${generation}`, port: 8080, generation, weight: 1 })),
+    backends: served.map((generation) => {
+      const destination = generation === generations[0] ? 'd-one' : 'd-two';
+      return { service: `s-${destination}-${generation}`, port: 8080, destination, generation, weight: 1, isReady: true };
+    }),
   }); // prettier-ignore
   const conditions = ['Accepted', 'ResolvedRefs'].map((type) => ({
     type,

@@ -229,7 +229,7 @@ describe('the HTTPRoute', () => {
   const build = (weights: [string, number][], more: Partial<Parameters<typeof buildHttpRoute>[0]> = {}) =>
     buildHttpRoute({
       route, fqdn: 'shop.example', gateway: { namespace: 'g', name: 'kf' }, serving: { p: 'old=1' }, marks: true, serves: true, pathExpressions: false, ...more,
-      backends: weights.map(([generation, weight]) => ({ service: `s-${generation}`, port: 8080, generation, weight })),
+      backends: weights.map(([generation, weight]) => ({ service: `s-${generation}`, port: 8080, destination: 'd', generation, weight, isReady: true })),
     }); // prettier-ignore
 
   test('distributes requests by weight and has a rule by which each generation can be asked alone', () => {
@@ -239,7 +239,7 @@ describe('the HTTPRoute', () => {
       matches: ['/API', '/api'].map((value) => ({ path: { value }, headers: [{ name: 'kf-generation', value: 'new' }] })),
       backendRefs: [{ name: 's-new', weight: 1 }],
     });
-    expect(rules[2]?.backendRefs?.map(({ name, weight }) => [name, weight])).toEqual([['s-old', 1], ['s-new', 0]]); // prettier-ignore
+    expect(rules[2]?.backendRefs?.map(({ name, weight }) => [name, weight])).toEqual([['s-old', 1]]); // prettier-ignore
   });
 
   test('matches a path without regard to case if the gateway can, as the name leases of routes do', () => {

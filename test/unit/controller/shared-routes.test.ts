@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { instancesByProcess } from '../../../src/controller/instances/pod-instances.ts';
 import { appIndexes, routesByApp } from '../../../src/controller/relations.ts';
 import { sharedBackends, servicesInUse } from '../../../src/controller/routes/shares.ts';
 import type { Index, Stores } from '../../../src/controller/runtime/reconciler.ts';
@@ -45,7 +46,7 @@ function storesOf(routes: readonly Stored<CFRoute>[], without: readonly string[]
     all.set(type.kind, known);
     return known;
   };
-  for (const { type, name, of: keys } of [...appIndexes, routesByApp, halvesByOwner] as Index[]) of(type).addIndex(name, keys);
+  for (const { type, name, of: keys } of [...appIndexes, routesByApp, halvesByOwner, instancesByProcess] as Index[]) of(type).addIndex(name, keys);
   for (const route of routes) {
     of(kinds.route).put(route);
     const { namespace } = route.metadata;

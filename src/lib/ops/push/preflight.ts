@@ -15,8 +15,9 @@ import { readSnapshot, type AppSnapshot } from './app-snapshot.ts';
 import { assertRoom } from './quota.ts';
 import { assertSidecarsFit } from './sidecars.ts';
 import { assertMayPush, openRegistry } from './rights.ts';
-import type { MappedPlace } from '../routes/destinations.ts';
+import { assertPlacesLeft, type MappedPlace } from '../routes/destinations.ts';
 import { assertRoutesFree } from '../routes/holders.ts';
+import { urlOf } from '../routes/routes.ts';
 import { needsDomains, wantedRoutes } from './route-plan.ts';
 
 /** A service of the plan that was found. */
@@ -84,9 +85,11 @@ async function readPlace(
   const domains = early ?? (needsDomains(plan, hasRoutes) ? await usableDomains(session) : []);
   const routes = wantedRoutes(plan, domains, hasRoutes);
   const own = await assertRoutesFree(session, routes, facts.routes);
-  if (app !== undefined || own.length === 0) return { facts, domains, routes };
   const { cluster, space, signal } = session;
-  return { facts: { ...facts, routes: (await cluster.list(kinds.route, { ns: space.guid, signal })).items }, domains, routes };
+  const isKnown = app !== undefined || own.length === 0;
+  const known = isKnown ? facts.routes : (await cluster.list(kinds.route, { ns: space.guid, signal })).items;
+  assertPlacesLeft(routes, app, known, ({ host, domain, path }) => urlOf({ host, domain: domain.spec.name, path }));
+  return { facts: { ...facts, routes: known }, domains, routes };
 }
 
 /**

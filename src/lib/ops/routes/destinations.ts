@@ -2,8 +2,15 @@
 
 import { webProcess } from '../../api/app.ts';
 import type { Stored } from '../../api/object.ts';
-import type { CFApp, CFRoute, RouteDestination } from '../../api/types.generated.ts';
-import { isAtPlace, type RoutePlace } from './holders.ts';
+import type { CFApp, CFDomain, CFRoute, RouteDestination } from '../../api/types.generated.ts';
+import { KfError } from '../../errors.ts';
+import { isAtPlace, isLive, type RoutePlace } from './holders.ts';
+
+/**
+ * The most destinations that kf gives a route. The gateway takes 16 versions of apps for one address, and an app that is updated needs two of these places
+ * (docs/decisions/0086).
+ */
+export const mostDestinations = 14;
 
 export type AppProtocol = NonNullable<RouteDestination['protocol']>;
 
@@ -46,4 +53,28 @@ export function withProtocol(
 ): RouteDestination[] | undefined {
   if (protocol === undefined || present.every((one) => speaks(one, app, protocol))) return undefined;
   return present.map((one) => (leadsTo(one, app) ? { ...one, protocol } : one));
+}
+
+/**
+ * Checks that a route can get another destination. Routes on internal domains have no such limit.
+ * @throws KfError `quota` when it has too many
+ */
+export function assertPlaceLeft(present: readonly RouteDestination[], domain: Stored<CFDomain>, url: string): void {
+  if (present.length < mostDestinations || domain.spec.internal === true) return;
+  const message = `Route ${url} leads to ${present.length} apps already; the gateway could not update more of them without a loss of requests.`;
+  throw new KfError('quota', message, { hints: ['Map the app to another route, or unmap one that is not needed.'] });
+}
+
+/** As {@link assertPlaceLeft}, for the routes of a push that have not the app yet. @param url the URL of a place */
+export function assertPlacesLeft(
+  places: readonly MappedPlace[],
+  app: Stored<CFApp> | undefined,
+  known: readonly Stored<CFRoute>[],
+  url: (place: MappedPlace) => string,
+): void {
+  for (const place of places) {
+    const { destinations = [] } = known.find((route) => isLive(route) && isAtPlace(route, place))?.spec ?? {};
+    if (app !== undefined && destinations.some((one) => leadsTo(one, app))) continue;
+    assertPlaceLeft(destinations, place.domain, url(place));
+  }
 }

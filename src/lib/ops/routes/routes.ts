@@ -15,7 +15,7 @@ import { waitForController, waitUntilDeleted } from '../controller-wait.ts';
 import type { OpEvent } from '../../events.ts';
 import { findDomain } from '../find.ts';
 import { assertAddress } from './address.ts';
-import { leadsTo, protocolOf, withDestination, type AppProtocol, type MappedPlace } from './destinations.ts';
+import { assertPlaceLeft, leadsTo, protocolOf, withDestination, type AppProtocol, type MappedPlace } from './destinations.ts';
 import { waitUntilProgrammed } from './programming.ts';
 import { assertMayTakeEveryHost, explainRefusal, isAtPlace, isLive, isRefused, type RoutePlace } from './holders.ts';
 
@@ -158,8 +158,11 @@ export async function ensureRoute(
   const atPlace = known.filter((route) => isAtPlace(route, place));
   const found = await liveRoute(session, atPlace, urlOf(address));
   const destination = buildDestination({ guid: randomUUID(), appGuid: app.metadata.name, ...defined({ protocol: place.protocol }) });
-  const add = async (route: Stored<CFRoute>): Promise<Stored<CFRoute>> =>
-    (await changeDestinations(session, route, (present) => withDestination(present, app, destination, place.protocol))) ?? route;
+  const addTo = (present: readonly RouteDestination[]): RouteDestination[] | undefined => {
+    if (!present.some((one) => leadsTo(one, app))) assertPlaceLeft(present, domain, urlOf(address));
+    return withDestination(present, app, destination, place.protocol);
+  };
+  const add = async (route: Stored<CFRoute>): Promise<Stored<CFRoute>> => (await changeDestinations(session, route, addTo)) ?? route;
   if (found !== undefined) return add(found);
   try {
     return await createClaimed(session, place, [destination]);
@@ -208,7 +211,11 @@ export async function mapRoute(
   }
   onStep('map', url);
   const isSame = (one: RouteDestination): boolean => leadsTo(one, app) && (options.port === undefined || one.port === options.port);
-  const changed = await changeDestinations(session, route, (present) => (present.some(isSame) ? undefined : [...present, destination]));
+  const changed = await changeDestinations(session, route, (present) => {
+    if (present.some(isSame)) return undefined;
+    assertPlaceLeft(present, domain, url);
+    return [...present, destination];
+  });
   await waitUntilProgrammed(session, changed ?? route, url);
   const own = (changed ?? route).spec.destinations?.findLast((one) => isSame(one)) ?? destination;
   return { url, created: false, mapped: changed !== undefined, protocol: protocolOf(own) };
