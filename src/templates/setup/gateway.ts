@@ -66,9 +66,12 @@ const headerBytes = 16 * 1024;
 
 type EntryPoint = keyof typeof entryPorts;
 
+/**
+ * The entry point for https is there also while https is off: Traefik learns of it only when it starts, and one that is replaced does not answer. While
+ * no listener uses it, it has no routes, and nothing leads to its port.
+ */
 function entryPoints({ gateway: { https } }: SetupPlan): EntryPoint[] {
-  if (https === undefined) return ['web'];
-  return https.redirect === true ? ['web', 'websecure', 'internal'] : ['web', 'websecure'];
+  return https?.redirect === true ? ['web', 'websecure', 'internal'] : ['web', 'websecure'];
 }
 
 function entryPointArguments(plan: SetupPlan): string[] {
@@ -87,7 +90,8 @@ function entryPointArguments(plan: SetupPlan): string[] {
 }
 
 function containerPorts(plan: SetupPlan): { name: string; containerPort: number; hostPort?: number }[] {
-  const hostPorts: Partial<Record<EntryPoint, number>> = needsHostPorts(plan) ? { web: 80, websecure: 443 } : {};
+  const secure = plan.gateway.https === undefined ? {} : { websecure: 443 };
+  const hostPorts: Partial<Record<EntryPoint, number>> = needsHostPorts(plan) ? { web: 80, ...secure } : {};
   const ports = entryPoints(plan).map((name) => ({ name, containerPort: entryPorts[name], ...defined({ hostPort: hostPorts[name] }) }));
   return [...ports, { name: 'admin', containerPort: adminPort }];
 }
@@ -207,7 +211,7 @@ export function buildGateway(plan: SetupPlan): KubeObject[] {
     plan.gateway.exposure === 'loadbalancer' ? 'LoadBalancer' : 'ClusterIP',
     [
       { name: 'web', port: 80, target: entryPorts.web },
-      ...(points.includes('websecure') ? [{ name: 'websecure', port: 443, target: entryPorts.websecure }] : []),
+      ...(plan.gateway.https === undefined ? [] : [{ name: 'websecure', port: 443, target: entryPorts.websecure }]),
     ],
   );
   const internal = points.includes('internal')

@@ -93,6 +93,19 @@ test('every Secret gets its listener and may be used by the Gateway, and no othe
   ]);
 });
 
+test('https can be switched on and off without another gateway pod behind a load balancer, and host ports are taken only while it is on', () => {
+  const podOf = (exposure: 'loadbalancer' | 'hostport', https: 'on' | 'off'): unknown =>
+    buildGateway(resolvePlan({ https }, '0.1.0', exposure)).find(({ kind }) => kind === 'Deployment');
+  expect(podOf('loadbalancer', 'on')).toEqual(podOf('loadbalancer', 'off'));
+  const hostPorts = (https: 'on' | 'off'): string[] => JSON.stringify(podOf('hostport', https)).match(/"hostPort":\d+/g) ?? [];
+  expect([hostPorts('on'), hostPorts('off')]).toEqual([['"hostPort":80', '"hostPort":443'], ['"hostPort":80']]);
+  const parts = (https: 'on' | 'off'): string =>
+    JSON.stringify(
+      buildGateway(resolvePlan({ https }, '0.1.0', 'loadbalancer')).filter(({ kind }) => ['Service', 'Gateway'].includes(kind ?? '')),
+    );
+  expect([parts('on').includes('8443'), parts('off').includes('8443')]).toEqual([true, false]);
+});
+
 const authority = createAuthority('CA', { notBefore: new Date(Date.now() - day), notAfter: new Date(Date.now() + 100 * day) });
 const issue = (names: string[], days = 30) =>
   issueServerCertificate(authority, 'x', names, { notBefore: new Date(Date.now() - 9 * day), notAfter: new Date(Date.now() + days * day) });
