@@ -90,8 +90,8 @@ function entryPointArguments(plan: SetupPlan): string[] {
 }
 
 function containerPorts(plan: SetupPlan): { name: string; containerPort: number; hostPort?: number }[] {
-  const secure = plan.gateway.https === undefined ? {} : { websecure: 443 };
-  const hostPorts: Partial<Record<EntryPoint, number>> = needsHostPorts(plan) ? { web: 80, ...secure } : {};
+  const websecure = plan.gateway.https === undefined ? undefined : 443;
+  const hostPorts: Partial<Record<EntryPoint, number>> = needsHostPorts(plan) ? { web: 80, ...defined({ websecure }) } : {};
   const ports = entryPoints(plan).map((name) => ({ name, containerPort: entryPorts[name], ...defined({ hostPort: hostPorts[name] }) }));
   return [...ports, { name: 'admin', containerPort: adminPort }];
 }

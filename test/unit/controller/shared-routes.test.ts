@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { instancesByProcess } from '../../../src/controller/instances/pod-instances.ts';
 import { appIndexes, routesByApp } from '../../../src/controller/relations.ts';
-import { sharedBackends, servicesInUse } from '../../../src/controller/routes/shares.ts';
+import { lackOfRoom, sharedBackends, servicesInUse } from '../../../src/controller/routes/shares.ts';
 import type { Index, Stores } from '../../../src/controller/runtime/reconciler.ts';
 import { Store } from '../../../src/controller/runtime/store.ts';
 import { halvesByOwner, isTakenOver, ownerOf } from '../../../src/controller/shared-routes.ts';
@@ -94,6 +94,13 @@ describe('a route that is shared', () => {
     expect(backends(owner, storesOf([owner, half('b', 15), half('c', 1)]))).toHaveLength(16);
     const many = storesOf([owner, half('b', 16), half('c', 1)]);
     expect(backends(owner, many)).toEqual([`own s-owner-0-${hash} 1000`, `c s-c-0-${hash} 1000`]);
+    const said = 'A route leads to at most 16 apps of all spaces together, and these are more.';
+    expect([owner, half('b', 16), half('c', 1)].map((one) => lackOfRoom(one, many))).toEqual([undefined, said, undefined]);
+  });
+
+  it('says how many of its own destinations have no room', () => {
+    const crowded = routeIn('owner', { destinations: destinations('owner', 18) });
+    expect(lackOfRoom(crowded, storesOf([crowded]))).toBe('A route leads to at most 16 apps: 2 of its destinations get no requests.');
   });
 
   it.each([

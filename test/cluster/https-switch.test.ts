@@ -1,0 +1,109 @@
+// Switching https on and off while requests run: behind a load balancer none is lost, because the gateway's pod stays.
+
+import { request } from 'node:http';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { reportTime } from '../support/figures.ts';
+import { Kf, kubectl, kubectlJson, ringEnv } from '../support/kf.ts';
+import { until } from '../support/until.ts';
+
+const name = 'switched';
+const host = `${name}.apps.localhost`;
+const file = ringEnv('KF_TEST_SETUP_FILE');
+let admin: Kf;
+let kf: Kf;
+
+beforeAll(async () => {
+  [admin, kf] = [await Kf.create('admin'), await Kf.create()];
+  await kf.ok('push', name, '-o', `${ringEnv('KF_CLUSTER_NODE_REGISTRY')}/kf/sample:1`, '-m', '64M');
+});
+afterAll(async () => {
+  await admin.ok('setup', '-f', file);
+  await kf.run(['delete', name, '-r', '-f']);
+  await Promise.all([admin.remove(), kf.remove()]);
+}, 300_000);
+
+/** The status of an answer, or the error. */
+function ask(address: string, port: number): Promise<string> {
+  return new Promise((resolve) => {
+    const outgoing = request({ host: address, port, headers: { host }, agent: false, timeout: 5_000 }, (answer) => {
+      answer.resume();
+      resolve(String(answer.statusCode));
+    });
+    outgoing.on('timeout', () => outgoing.destroy(new Error('no answer')));
+    outgoing.on('error', (error) => resolve(error.message));
+    outgoing.end();
+  });
+}
+
+interface Load {
+  sent: number;
+  /** Answers other than 200, with their number. */
+  others: Record<string, number>;
+  /** The longest time without a good answer. */
+  gapMs: number;
+}
+
+/** Sends requests one after the other while a command runs. */
+async function during(work: () => Promise<unknown>, address: string, port: number): Promise<Load> {
+  const load: Load = { sent: 0, others: {}, gapMs: 0 };
+  let ended = false;
+  const asking = (async () => {
+    let last = performance.now();
+    while (!ended) {
+      const answer = await ask(address, port);
+      load.sent += 1;
+      if (answer !== '200') load.others[answer] = (load.others[answer] ?? 0) + 1;
+      else {
+        load.gapMs = Math.max(load.gapMs, performance.now() - last);
+        last = performance.now();
+      }
+    }
+  })();
+  try {
+    await work();
+  } finally {
+    ended = true;
+    await asking;
+  }
+  return load;
+}
+
+const podOf = async (namespace: string): Promise<string> =>
+  kubectl('get', 'pods', '-n', namespace, '-l', 'app=kf-gateway', '-o', 'jsonpath={.items[*].metadata.uid}');
+const switchTo = (https: 'on' | 'off') => (): Promise<unknown> => admin.ok('setup', '-f', file, '--https', https);
+
+test('with ports of the nodes, the gateway answers again after it was replaced', async () => {
+  const port = Number(process.env['KF_CLUSTER_HTTP_PORT'] ?? '80');
+  for (const https of ['off', 'on'] as const) {
+    const before = await podOf('kf-node');
+    const load = await during(switchTo(https), '127.0.0.1', port);
+    reportTime(`without an answer of the gateway while https is switched ${https}`, load.gapMs);
+    expect(await podOf('kf-node')).not.toBe(before);
+    expect(await ask('127.0.0.1', port)).toBe('200');
+  }
+}, 300_000);
+
+test('behind a load balancer no request is lost, and the pod stays', async () => {
+  await admin.ok('setup', '-f', file, '--gateway-exposure', 'loadbalancer');
+  interface Service {
+    spec: { ports: { port: number; nodePort: number }[] };
+  }
+  const ports = async (): Promise<Service['spec']['ports']> =>
+    (await kubectlJson<Service>('get', 'service', 'kf-gateway', '-n', 'kf-system')).spec.ports;
+  const node = ringEnv('KF_CLUSTER_ADDRESS');
+  const { nodePort = 0 } = (await ports()).find(({ port }) => port === 80) ?? {};
+  await until('the gateway behind its Service to answer', async () => (await ask(node, nodePort)) === '200');
+  const pod = await podOf('kf-system');
+  const switched = (https: 'on' | 'off') => (): Promise<unknown> =>
+    admin.ok('setup', '-f', file, '--gateway-exposure', 'loadbalancer', '--https', https);
+  for (const [https, listening] of [
+    ['off', [80]],
+    ['on', [80, 443]],
+  ] as const) {
+    const { sent, others } = await during(switched(https), node, nodePort);
+    expect(sent).toBeGreaterThan(50);
+    expect(others).toEqual({});
+    expect((await ports()).map(({ port }) => port)).toEqual(listening);
+  }
+  expect(await podOf('kf-system')).toBe(pod);
+}, 600_000);
