@@ -32,12 +32,26 @@ const repeatMs = 10_000;
 const awaitedOf = (text: string): string => text.replaceAll(/\d+/g, '#');
 const saysSeconds = (text: string): boolean => /\(\d+ of \d+ s\)/.test(text);
 
-/** A stderr line for each new step, then one every 10 s with the latest text. stdout lines go where the terminal sends them. */
+/** The bytes of an upload, after the text of its step. */
+const bytesText = ({ done, total }: ByteProgress): string =>
+  total > 0 ? ` ${formatBytes(done)} of ${formatBytes(total)}` : ` ${formatBytes(done)}`;
+
+/** The text of a step with the seconds since its beginning, unless it tells seconds itself. */
+function withSeconds(text: string, bytes: string, since: number): string {
+  const seconds = Math.floor((Date.now() - since) / 1000);
+  return `${text}${bytes}${seconds > 0 && !saysSeconds(text) ? ` (${seconds} s)` : ''}`;
+}
+
+/**
+ * A stderr line for each new step, then one every 10 s with the latest text and the time so far. stdout lines go where the terminal sends them.
+ */
 class PlainDisplay implements Display {
   readonly #terminal: Terminal;
   /** Steps that were printed since the last `done`: alternating steps are printed once each. */
   readonly #told = new Set<string>();
   #latest = '';
+  #bytes = '';
+  #since = 0;
   #repeat: NodeJS.Timeout | undefined;
 
   constructor(terminal: Terminal) {
@@ -50,14 +64,16 @@ class PlainDisplay implements Display {
 
   step(step: string): void {
     const text = this.#terminal.asStarted(step);
+    if (awaitedOf(text) !== awaitedOf(this.#latest)) this.#bytes = '';
     this.#latest = text;
     if (this.#told.has(awaitedOf(text))) return;
     this.#told.add(awaitedOf(text));
     this.#tell();
   }
 
-  bytes(_progress: ByteProgress): void {
-    // Changing figures would fill a job's log.
+  bytes(progress: ByteProgress): void {
+    // Only lines that come anyway have them: changing figures would fill a job's log.
+    this.#bytes = bytesText(progress);
   }
 
   log(line: string): void {
@@ -76,9 +92,10 @@ class PlainDisplay implements Display {
   }
 
   #tell(): void {
+    this.#since = Date.now();
     this.#terminal.err(this.#latest);
     clearInterval(this.#repeat);
-    this.#repeat = setInterval(() => this.#terminal.err(this.#latest), repeatMs).unref();
+    this.#repeat = setInterval(() => this.#terminal.err(withSeconds(this.#latest, this.#bytes, this.#since)), repeatMs).unref();
   }
 }
 
@@ -117,8 +134,8 @@ class LivelyDisplay implements Display {
     this.#delay ??= setTimeout(() => void this.#start(), spinnerDelayMs).unref();
   }
 
-  bytes({ done, total }: ByteProgress): void {
-    this.#bytes = total > 0 ? ` ${formatBytes(done)} of ${formatBytes(total)}` : ` ${formatBytes(done)}`;
+  bytes(progress: ByteProgress): void {
+    this.#bytes = bytesText(progress);
     this.#draw();
   }
 
@@ -150,8 +167,7 @@ class LivelyDisplay implements Display {
 
   #draw(): void {
     if (this.#spinner === undefined) return;
-    const seconds = Math.floor((Date.now() - this.#since) / 1000);
-    this.#spinner.text = `${this.#text}${this.#bytes}${seconds > 0 && !saysSeconds(this.#text) ? ` (${seconds} s)` : ''}`;
+    this.#spinner.text = withSeconds(this.#text, this.#bytes, this.#since);
   }
 
   #above(print: () => void): void {

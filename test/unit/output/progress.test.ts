@@ -50,6 +50,17 @@ describe('without a terminal', () => {
     expect(told).toHaveLength(3);
   });
 
+  it('a repeated line has the time so far, and the bytes of an upload', () => {
+    const { display, told } = record();
+    display.step('Uploading');
+    display.bytes({ done: 1024, total: 4096 });
+    vi.advanceTimersByTime(10_000);
+    display.step('Staging');
+    vi.advanceTimersByTime(20_000);
+    expect(told).toEqual(['Uploading', 'Uploading 1K of 4K (10 s)', 'Staging', 'Staging (10 s)', 'Staging (20 s)']);
+    display.done();
+  });
+
   it('alternating messages are printed once each, and then every 10 s', () => {
     const { display, told } = record();
     for (let second = 0; second < 29; second += 1) {
