@@ -9,7 +9,7 @@ import { KfError } from './lib/errors.ts';
 import { openTerminal, type Terminal } from './lib/output/terminal.ts';
 import type { PluginDetails } from './lib/ops/plugins/folder.ts';
 import { withSettings } from './lib/session/settings.ts';
-import { kfVersion } from './lib/version.ts';
+import { followedCf, kfVersion } from './lib/version.ts';
 
 /** A second signal, or this long after the first, ends the process at once. */
 const forcedEndMs = 1800;
@@ -168,9 +168,10 @@ async function dispatch(argv: readonly string[], frame: Frame): Promise<number> 
   return new Command(rest, { bin: frame.bin }).execute(frame);
 }
 
+/** Scripts that call cf read the major version of cf from it. */
 function printVersion(terminal: Terminal, bin: string): number {
   if (terminal.json) return printDocument(terminal, { version: kfVersion() });
-  terminal.out(`${bin} version ${kfVersion()}`);
+  terminal.out(`${bin} version ${bin === 'cf' ? `${followedCf}+kf.` : ''}${kfVersion()}`);
   return 0;
 }
 

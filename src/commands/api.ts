@@ -5,7 +5,9 @@ import { line, pairs } from '../lib/views/block.ts';
 
 interface Result {
   endpoint?: string;
+  /** The version of the CF API that kf follows. */
   apiVersion?: string;
+  kubernetesVersion?: string;
   context?: string;
 }
 
@@ -35,18 +37,28 @@ export default class Api extends KfCommand<Result> {
       this.ok();
       return {};
     }
-    const { serverVersion } = await import('../lib/ops/tenancy/target.ts');
+    const [{ serverVersion }, { followedApi: apiVersion }] = await Promise.all([
+      import('../lib/ops/tenancy/target.ts'),
+      import('../lib/v3/version.ts'),
+    ]);
     const context = args.URL === undefined ? undefined : await contextFor(this.frame.env, args.URL);
     const session = await this.clusterSession({ ignorePin: true, context });
     const { server } = session.cluster.identity;
     if (context !== undefined) this.say`Setting API endpoint to ${server}...`;
-    const apiVersion = await serverVersion(session);
+    const kubernetesVersion = await serverVersion(session);
     if (context !== undefined) {
       pinContext(session);
       this.ok();
     }
-    this.print([pairs(['API endpoint:', server], ['API version:', apiVersion], ['context:', session.cluster.identity.context])]);
+    const { context: name } = session.cluster.identity;
+    const rows: [string, string][] = [
+      ['API endpoint:', server],
+      ['API version:', apiVersion],
+      ['context:', name],
+      ['kubernetes:', kubernetesVersion],
+    ];
+    this.print([pairs(...rows)]);
     if (session.org === undefined) this.print([line(), line(`Use '${this.frame.bin} target' to view or set your target org and space.`)]);
-    return { endpoint: server, apiVersion, context: session.cluster.identity.context };
+    return { endpoint: server, apiVersion, kubernetesVersion, context: name };
   }
 }

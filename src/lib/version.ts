@@ -2,6 +2,9 @@
 
 import { readFileSync } from 'node:fs';
 
+/** The release of cf whose commands and flags kf follows (tools/surface/cf-v8.yaml). */
+export const followedCf = '8.18.4';
+
 declare const __KF_VERSION__: string | undefined;
 
 /** `0.1.0`. */

@@ -338,7 +338,9 @@ export interface EnvDetails {
 
 export interface TargetDetails {
   endpoint: string;
+  /** The version of the CF API that kf follows. */
   apiVersion: string;
+  kubernetesVersion: string;
   context: string;
   user: string;
   org?: PlaceSummary;

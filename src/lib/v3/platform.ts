@@ -3,9 +3,7 @@
 import type { Stored } from '../api/object.ts';
 import type { BuilderInfo } from '../api/types.generated.ts';
 import { identityOf, type LinkTo, type V3Resource } from './resource.ts';
-
-/** The version of the API whose shapes these are. */
-const followedVersion = '3.195.0';
+import { followedApi } from './version.ts';
 
 /** Other services of Cloud Foundry, which a cluster with kf does not have. */
 const absent = [
@@ -28,7 +26,7 @@ export function presentRoot(link: LinkTo): Record<string, unknown> {
     links: {
       self: link(''),
       ...Object.fromEntries(absent.map((name) => [name, null])),
-      cloud_controller_v3: { ...link('/v3'), meta: { version: followedVersion } },
+      cloud_controller_v3: { ...link('/v3'), meta: { version: followedApi } },
     },
     cf_on_k8s: true,
   };

@@ -11,7 +11,7 @@ export function renderTarget(target: TargetDetails, bin: string): Block[] {
   ];
   if (target.org !== undefined) rows.push(['org:', target.org.name]);
   if (target.space !== undefined) rows.push(['space:', target.space.name]);
-  rows.push(['context:', target.context]);
+  rows.push(['context:', target.context], ['kubernetes:', target.kubernetesVersion]);
   if (target.org === undefined) return [pairs(...rows), line(`No org or space targeted, use '${bin} target -o ORG -s SPACE'`)];
   if (target.space === undefined) return [pairs(...rows), line(`No space targeted, use '${bin} target -s SPACE'`)];
   return [pairs(...rows)];

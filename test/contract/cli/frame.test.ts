@@ -224,7 +224,7 @@ describe('the target', () => {
     const run = await cli.run(['target', '-o', 'example-org']);
     expect(run).toMatchObject({ code: 0, stderr: '' });
     expect(run.stdout).toMatch(
-      /^API endpoint: {3}http:.*\nAPI version: {4}v1\.36\.0\nuser: .*\norg: {12}example-org\nspace: {10}example-space\n/,
+      /^API endpoint: {3}http:.*\nAPI version: {4}3\.\d+\.\d+\nuser: .*\norg: {12}example-org\nspace: {10}example-space\ncontext: .*\nkubernetes: {5}v1\.36\.0\n/,
     );
     expect(statSync(cli.stateFile).mode & 0o777).toBe(0o600);
     expect(cli.state()).toMatchObject({

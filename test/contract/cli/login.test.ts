@@ -48,7 +48,9 @@ describe('api', () => {
     const before = two.server.calls.length;
     await cli.run(['orgs']);
     expect(two.server.calls.length).toBe(before + 1);
-    expect((await cli.run(['api'])).stdout).toContain(`API endpoint:   ${two.server.url}\nAPI version:    v1.36.0\n`);
+    const shown = (await cli.run(['api'])).stdout;
+    expect(shown).toContain(`API endpoint:   ${two.server.url}\nAPI version:    3.`);
+    expect(shown).toContain('kubernetes:     v1.36.0\n');
   });
 
   it('of an unknown name lists the contexts', async () => {

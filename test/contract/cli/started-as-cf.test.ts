@@ -1,11 +1,12 @@
 // A user who started kf as `cf` sees `cf` in every hint, because scripts and users then type it.
 
 import { execFile } from 'node:child_process';
-import { symlinkSync, writeFileSync } from 'node:fs';
+import { readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { kinds } from '../../../src/lib/api/group.ts';
 import { resource, type KubeObject } from '../../../src/lib/api/object.ts';
+import { followedCf } from '../../../src/lib/version.ts';
 import { commandsAs } from '../../../src/lib/output/command-name.ts';
 import { bundleForTests, Cli } from '../../support/cli.ts';
 import { ServedCluster } from '../../support/served-cluster.ts';
@@ -61,6 +62,13 @@ function outputOf(argv: string[], env: Record<string, string> = {}): Promise<str
 
 describe('kf that was started as cf', () => {
   const place = ['--org', 'example-org', '--space', 'example-space'];
+
+  it.each(['-v', '--version', 'version'])('%s: is a version of cf 8, with that of kf behind it', async (word) => {
+    expect(await outputOf([word])).toMatch(/^cf version 8\.\d+\.\d+\+kf\.\d+\.\d+\.\d+\n$/);
+    expect(await outputOf([word])).toContain(` ${followedCf}+`);
+    const surface = readFileSync('tools/surface/cf-v8.yaml', 'utf8');
+    expect(/the latest release was v([\d.]+)\)/.exec(surface)?.[1]).toBe(followedCf);
+  });
 
   it.each([
     [['resatrt'], "See 'cf help -a'"],

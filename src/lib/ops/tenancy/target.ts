@@ -6,6 +6,7 @@ import { KfError, messageOf } from '../../errors.ts';
 import { findOrg, findSpace, listSpaces } from '../../session/places.ts';
 import type { Session } from '../../session/session.ts';
 import { readStored, saveState, type NameAndGuid, type TargetState } from '../../session/state.ts';
+import { followedApi } from '../../v3/version.ts';
 
 /** The API server's version, e.g. `v1.36.0`. */
 export async function serverVersion({ cluster, signal }: Session): Promise<string> {
@@ -82,7 +83,8 @@ export async function describeTarget(session: Session, place: { org?: NameAndGui
   const { context, server } = session.cluster.identity;
   return {
     endpoint: server,
-    apiVersion: await serverVersion(session),
+    apiVersion: followedApi,
+    kubernetesVersion: await serverVersion(session),
     context,
     user: session.user,
     ...defined({ org: place.org, space: place.space }),
