@@ -36,6 +36,19 @@ export async function benchStart({ developer }: Scene): Promise<Row[]> {
   return [{ what: '`kf --version`', reach: '≤ 60 ms', measured: millis(ours), beside: `bare node ${millis(others)}` }];
 }
 
+/** Names of apps for a shell, as the Tab key asks for them: {@link race} asks once before it measures, so the names are kept from then on. */
+async function completionRow(kf: Kf, size: number): Promise<Row> {
+  const complete = async (): Promise<number> => (await kf.ok('__complete', 'app', '')).milliseconds;
+  const node = async (): Promise<number> => (await timed(process.execPath, ['-e', '0'])).milliseconds;
+  const [ours, others] = await race(complete, node, pairs);
+  return {
+    what: `completion of ${size} apps, kept names`,
+    reach: '≤ 150 ms',
+    measured: millis(ours),
+    beside: `bare node ${millis(others)}`,
+  };
+}
+
 /** A user with their own space, and kubectl with the same rights. */
 async function makeSpace(folder: string): Promise<{ kf: Kf; kubeconfig: string; guid: string; home: string }> {
   const org = ringEnv('KF_TEST_ORG');
@@ -95,6 +108,7 @@ export async function benchListing({ folder }: Scene): Promise<Row[]> {
         beside: `\`kubectl get cfapps\` ${millis(others)}`,
       });
     }
+    if (size === 200) rows.push(await completionRow(kf, size));
   }
   await kf.remove();
   return rows;
