@@ -1,7 +1,6 @@
 // The environment of an app's container: the variables of Korifi and of cf.
 
 import type { EnvVar } from '../lib/api/types.generated.ts';
-import { defined } from '../lib/defined.ts';
 
 /** The fields of VCAP_APPLICATION for every instance of a process. */
 export interface VcapApplication {
@@ -26,6 +25,9 @@ export interface VcapService {
   provider?: string | null;
 }
 
+/** The port of an app that names none. */
+export const defaultPort = 8080;
+
 /** Keys of the frozen Secret that are not the user's variables. */
 export const vcapServicesKey = 'VCAP_SERVICES';
 export const databaseUrlKey = 'DATABASE_URL';
@@ -36,6 +38,7 @@ export interface ProcessEnvInput {
   secretKeys: readonly string[];
   vcapApplication: VcapApplication;
   memoryMB: number;
+  /** Empty for a process that no route leads to. Its variables name the port where it would have to listen, as in cf. */
   ports: readonly number[];
   lifecycle: 'buildpack' | 'docker';
 }
@@ -61,8 +64,8 @@ export function literalCommand(text: string): string {
 }
 
 /** VCAP_APPLICATION with the fields that only the running instance knows; the kubelet expands them from variables defined before. */
-function vcapApplicationValue(application: VcapApplication, port: number | undefined): string {
-  const text = JSON.stringify({ ...application, host: '0.0.0.0', ...defined({ port }) });
+function vcapApplicationValue(application: VcapApplication, port: number): string {
+  const text = JSON.stringify({ ...application, host: '0.0.0.0', port });
   const open = literal(text).slice(0, -1);
   return `${open},"instance_id":"$(CF_INSTANCE_GUID)","instance_index":$(CF_INSTANCE_INDEX)}`;
 }
@@ -83,11 +86,12 @@ export function buildHomeEnv(lifecycle: 'buildpack' | 'docker', chosen: readonly
 
 /** Variables of AppWorkload.spec.env: the user's first, so that the platform's override those of the same name. */
 export function buildProcessEnv(input: ProcessEnvInput): EnvVar[] {
-  const port = input.ports[0];
+  const [port = defaultPort] = input.ports;
   const platform: EnvVar[] = [
     { name: 'MEMORY_LIMIT', value: `${String(input.memoryMB)}m` },
     { name: 'VCAP_APP_HOST', value: '0.0.0.0' },
-    ...(port === undefined ? [] : ['PORT', 'VCAP_APP_PORT'].map((name) => ({ name, value: String(port) }))),
+    ...['PORT', 'VCAP_APP_PORT'].map((name) => ({ name, value: String(port) })),
+    ...(input.ports.length === 0 ? instancePortEnv(port) : []),
     { name: 'VCAP_APPLICATION', value: vcapApplicationValue(input.vcapApplication, port) },
   ];
   const taken = new Set(platform.map((variable) => variable.name));
@@ -96,6 +100,13 @@ export function buildProcessEnv(input: ProcessEnvInput): EnvVar[] {
     .map((key): EnvVar => ({ name: key, valueFrom: { secretKeyRef: { name: input.secretName, key } } }));
   return [...buildHomeEnv(input.lifecycle, input.secretKeys), ...fromSecret, ...platform];
 }
+
+/** What an instance knows of its port. */
+const instancePortEnv = (port: number): EnvVar[] => [
+  { name: 'CF_INSTANCE_PORT', value: String(port) },
+  { name: 'CF_INSTANCE_ADDR', value: `$(CF_INSTANCE_IP):${String(port)}` },
+  { name: 'CF_INSTANCE_PORTS', value: JSON.stringify([{ external: port, internal: port }]) },
+];
 
 /** Variables that the runner adds, about the instance. They come first, because others refer to them. */
 export function buildInstanceEnv(ports: readonly number[], hasServices: boolean): EnvVar[] {
@@ -109,13 +120,7 @@ export function buildInstanceEnv(ports: readonly number[], hasServices: boolean)
     field('CF_INSTANCE_INTERNAL_IP', 'status.podIP'),
     { name: 'INSTANCE_GUID', value: '$(CF_INSTANCE_GUID)' },
     { name: 'INSTANCE_INDEX', value: '$(CF_INSTANCE_INDEX)' },
-    ...(port === undefined
-      ? []
-      : [
-          { name: 'CF_INSTANCE_PORT', value: String(port) },
-          { name: 'CF_INSTANCE_ADDR', value: `$(CF_INSTANCE_IP):${String(port)}` },
-          { name: 'CF_INSTANCE_PORTS', value: JSON.stringify([{ external: port, internal: port }]) },
-        ]),
+    ...(port === undefined ? [] : instancePortEnv(port)),
     ...(hasServices ? [{ name: 'SERVICE_BINDING_ROOT', value: '/bindings' }] : []),
   ];
 }

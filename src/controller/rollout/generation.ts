@@ -5,7 +5,7 @@ import { webProcess } from '../../lib/api/app.ts';
 import { secretType } from '../../lib/api/core.ts';
 import { annotations, conditionTypes, kinds, reasons } from '../../lib/api/group.ts';
 import type { AppWorkload, CFApp, CFProcess, Droplet } from '../../lib/api/types.generated.ts';
-import { buildProcessEnv } from '../../templates/pod-env.ts';
+import { buildProcessEnv, defaultPort } from '../../templates/pod-env.ts';
 import {
   buildAppWorkload, buildFrozenSecrets, generationHash, generationNames, liveHash, liveInputs, programMemoryMB,
   type FrozenInputs, type LiveInputs,
@@ -18,8 +18,6 @@ import type { Context } from '../runtime/reconciler.ts';
 import { conditionsWith, writeStatus, type Statement } from '../runtime/status.ts';
 import { allRoutesTo, workloadsByProcess } from '../relations.ts';
 import { createFrozen, readFrozen } from './frozen-environment.ts';
-
-const defaultPort = 8080;
 
 /** Ports of a process: those that routes name, oldest route first; `web` listens in any case. */
 export function portsOf(process: Stored<CFProcess>, droplet: Droplet, context: Context): number[] {

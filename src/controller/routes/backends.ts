@@ -7,13 +7,13 @@ import type { AppWorkload, CFRoute, RouteDestination } from '../../lib/api/types
 import type { DestinationServiceInput } from '../../templates/destination-service.ts';
 import type { RouteBackend } from '../../templates/http-route.ts';
 import { generationOf } from '../../templates/stateful-set.ts';
+import { defaultPort } from '../../templates/pod-env.ts';
 import type { Stores } from '../runtime/reconciler.ts';
 import { dropletOf, processesByApp, wantedInstances, workloadsByProcess } from '../relations.ts';
 import { parseWeights } from '../rollout/planner.ts';
 import { readyGenerations } from '../instances/pod-instances.ts';
 import { defined } from '../../lib/defined.ts';
 
-const defaultPort = 8080;
 /** The shares of each destination are scaled to this sum, so that every destination gets the same part whatever its number of instances. */
 const wholeShare = 1_000;
 

@@ -82,10 +82,15 @@ describe('environment', () => {
     expect(env([])).toContainEqual({ name: 'MEMORY_LIMIT', value: '256m' });
   });
 
-  test('without a port there is no PORT', () => {
-    const names = buildProcessEnv({ ...input, ports: [], secretKeys: [], vcapApplication: application }).map(({ name }) => name);
-    expect(names).not.toContain('PORT');
-    expect(buildInstanceEnv([], false).map(({ name }) => name)).not.toContain('CF_INSTANCE_PORTS');
+  test('a process that no route leads to has the variables of the port 8080, each once', () => {
+    const own = buildProcessEnv({ ...input, ports: [], secretKeys: [], vcapApplication: application });
+    const all = [...buildInstanceEnv([], false), ...own];
+    const value = (of: string) => all.filter(({ name }) => name === of).map((variable) => variable.value);
+    expect(['PORT', 'VCAP_APP_PORT', 'CF_INSTANCE_PORT'].map(value)).toEqual([['8080'], ['8080'], ['8080']]);
+    expect(value('CF_INSTANCE_ADDR')).toEqual(['$(CF_INSTANCE_IP):8080']);
+    expect(value('CF_INSTANCE_PORTS')).toEqual(['[{"external":8080,"internal":8080}]']);
+    expect(value('VCAP_APPLICATION')[0]).toContain('"port":8080');
+    expect(env([]).map(({ name }) => name)).not.toContain('CF_INSTANCE_PORT');
   });
 
   test('a docker image keeps its own home', () => {
