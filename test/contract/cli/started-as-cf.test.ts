@@ -51,10 +51,10 @@ afterAll(async () => {
 });
 
 /** Both streams of `cf` with these arguments. */
-function outputOf(argv: string[], env: Record<string, string> = {}): Promise<string> {
+function outputOf(argv: string[], env: Record<string, string> = {}, program = 'cf'): Promise<string> {
   const own = { PATH: process.env['PATH'], HOME: cli.home, CF_HOME: cli.home, KUBECONFIG: cluster.server.kubeconfig(), ...env };
   return new Promise((resolve) => {
-    execFile(process.execPath, [path.join(cli.home, 'cf'), ...argv], { env: own, cwd: cli.home }, (_error, stdout, stderr) =>
+    execFile(process.execPath, [path.join(cli.home, program), ...argv], { env: own, cwd: cli.home }, (_error, stdout, stderr) =>
       resolve(stdout + stderr),
     );
   });
@@ -105,4 +105,12 @@ describe('kf that was started as cf', () => {
     expect(said).toContain('   cf setup --context test\n');
     expect(commandsAs(said, 'cf')).toBe(said);
   });
+});
+
+it('kf that kubectl started as its plugin says kubectl kf, and is installed under the name that kubectl looks for', async () => {
+  symlinkSync(bundle.program, path.join(cli.home, 'kubectl-kf'));
+  expect(await outputOf(['-v'], {}, 'kubectl-kf')).toMatch(/^kubectl kf version \d/);
+  expect(await outputOf(['resatrt'], {}, 'kubectl-kf')).toContain("See 'kubectl kf help -a'");
+  const { bin } = JSON.parse(readFileSync('package.json', 'utf8')) as { bin: Record<string, string> };
+  expect(bin['kubectl-kf']).toBe(bin['kf']);
 });
