@@ -166,7 +166,7 @@ describe('one instance behind a route', () => {
 
   test('map-route waits for addresses of a Service that Kubernetes writes late', async () => {
     const host = 'chaos-late';
-    expect(signalAll('kube-controller-manager', 'SIGSTOP')).toBe(1);
+    expect(signalAll('kube-controller-manager', 'SIGSTOP')).toBeGreaterThan(0);
     const mapping = kf.run(['map-route', 'chaos-app', 'apps.localhost', '-n', host]);
     try {
       await until('the gateway to miss the addresses', async () => {

@@ -1,6 +1,9 @@
 // Switching https on and off while requests run: behind a load balancer none is lost, because the gateway's pod stays.
 
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { reportTime } from '../support/figures.ts';
 import { Kf, kubectl, kubectlJson, ringEnv } from '../support/kf.ts';
@@ -11,16 +14,26 @@ const host = `${name}.apps.localhost`;
 const file = ringEnv('KF_TEST_SETUP_FILE');
 let admin: Kf;
 let kf: Kf;
+let folder: string;
 
 beforeAll(async () => {
   [admin, kf] = [await Kf.create('admin'), await Kf.create()];
+  folder = await mkdtemp(path.join(tmpdir(), 'kf-https-'));
   await kf.ok('push', name, '-o', `${ringEnv('KF_CLUSTER_NODE_REGISTRY')}/kf/sample:1`, '-m', '64M');
 });
 afterAll(async () => {
   await admin.ok('setup', '-f', file);
   await kf.run(['delete', name, '-r', '-f']);
-  await Promise.all([admin.remove(), kf.remove()]);
+  await Promise.all([admin.remove(), kf.remove(), rm(folder, { recursive: true, force: true })]);
 }, 300_000);
+
+/** Runs setup with the settings of the ring and these changes. */
+async function setUp(exposure: 'hostport' | 'loadbalancer', https: 'on' | 'off'): Promise<void> {
+  const settings = (await readFile(file, 'utf8')).replace(/^gatewayExposure: .*$/m, `gatewayExposure: ${exposure}`);
+  const changed = path.join(folder, 'setup.yaml');
+  await writeFile(changed, https === 'on' ? settings : settings.replace(/^httpsPort: .*$/m, 'https: off'));
+  await admin.ok('setup', '-f', changed);
+}
 
 /** The status of an answer, or the error. */
 function ask(address: string, port: number): Promise<string> {
@@ -70,13 +83,12 @@ async function during(work: () => Promise<unknown>, address: string, port: numbe
 
 const podOf = async (namespace: string): Promise<string> =>
   kubectl('get', 'pods', '-n', namespace, '-l', 'app=kf-gateway', '-o', 'jsonpath={.items[*].metadata.uid}');
-const switchTo = (https: 'on' | 'off') => (): Promise<unknown> => admin.ok('setup', '-f', file, '--https', https);
 
 test('with ports of the nodes, the gateway answers again after it was replaced', async () => {
   const port = Number(process.env['KF_CLUSTER_HTTP_PORT'] ?? '80');
   for (const https of ['off', 'on'] as const) {
     const before = await podOf('kf-node');
-    const load = await during(switchTo(https), '127.0.0.1', port);
+    const load = await during(() => setUp('hostport', https), '127.0.0.1', port);
     reportTime(`without an answer of the gateway while https is switched ${https}`, load.gapMs);
     expect(await podOf('kf-node')).not.toBe(before);
     expect(await ask('127.0.0.1', port)).toBe('200');
@@ -84,7 +96,7 @@ test('with ports of the nodes, the gateway answers again after it was replaced',
 }, 300_000);
 
 test('behind a load balancer no request is lost, and the pod stays', async () => {
-  await admin.ok('setup', '-f', file, '--gateway-exposure', 'loadbalancer');
+  await setUp('loadbalancer', 'on');
   interface Service {
     spec: { ports: { port: number; nodePort: number }[] };
   }
@@ -94,13 +106,11 @@ test('behind a load balancer no request is lost, and the pod stays', async () =>
   const { nodePort = 0 } = (await ports()).find(({ port }) => port === 80) ?? {};
   await until('the gateway behind its Service to answer', async () => (await ask(node, nodePort)) === '200');
   const pod = await podOf('kf-system');
-  const switched = (https: 'on' | 'off') => (): Promise<unknown> =>
-    admin.ok('setup', '-f', file, '--gateway-exposure', 'loadbalancer', '--https', https);
   for (const [https, listening] of [
     ['off', [80]],
     ['on', [80, 443]],
   ] as const) {
-    const { sent, others } = await during(switched(https), node, nodePort);
+    const { sent, others } = await during(() => setUp('loadbalancer', https), node, nodePort);
     expect(sent).toBeGreaterThan(50);
     expect(others).toEqual({});
     expect((await ports()).map(({ port }) => port)).toEqual(listening);

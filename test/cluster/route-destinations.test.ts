@@ -38,7 +38,7 @@ afterAll(async () => {
   for (const name of [...names, `${host}-one-more`]) await kf.run(['delete', name, '-r', '-f']);
   await kf.remove();
   await rm(folder, { recursive: true, force: true });
-});
+}, 600_000);
 
 /** How many requests each app answered; anything else is counted by its status. */
 async function answers(requests: number, at = host): Promise<Record<string, number>> {
