@@ -11,12 +11,11 @@ import { buildInstanceEnv } from './pod-env.ts';
 import { ownerReference } from './metadata.ts';
 import { unprivilegedContainer } from './pod-security.ts';
 import { defined } from '../lib/defined.ts';
+import { defaultGraceSeconds } from '../lib/api/kf-info.ts';
 
 /** Contract 6.4: in every space; it has no rights and no token. */
 const appAccount = 'korifi-app';
 const defaultDrainSeconds = 4;
-/** The time that an app has to stop by itself after the drain, as in cf. */
-const ownGraceSeconds = 10;
 /** How long a pod stays bound to a node that is silent. */
 const nodeLossSeconds = 30;
 
@@ -122,7 +121,7 @@ function podSpec(workload: Stored<AppWorkload>): PodSpec {
     enableServiceLinks: false,
     imagePullSecrets: (spec.imagePullSecrets ?? []).map(({ name }) => ({ name })),
     securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
-    terminationGracePeriodSeconds: (spec.drainSeconds ?? defaultDrainSeconds) + ownGraceSeconds,
+    terminationGracePeriodSeconds: (spec.drainSeconds ?? defaultDrainSeconds) + (spec.graceSeconds ?? defaultGraceSeconds),
     tolerations: [leave('node.kubernetes.io/not-ready'), leave('node.kubernetes.io/unreachable')],
     topologySpreadConstraints: [spread('topology.kubernetes.io/zone'), spread('kubernetes.io/hostname')],
     ...(spec.architecture === undefined ? {} : { nodeSelector: { 'kubernetes.io/arch': spec.architecture } }),

@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import { processDefaults, effectiveCommand, ownMemoryMB, sidecarMemoryMB } from '../lib/api/app.ts';
 import type { Secret } from '../lib/api/core.ts';
 import { annotations, contractVersion, kinds, labels, places } from '../lib/api/group.ts';
+import { defaultGraceSeconds } from '../lib/api/kf-info.ts';
 import { appWorkloadName } from '../lib/api/names.ts';
 import { apiVersionOf, type Stored } from '../lib/api/object.ts';
 import type { AppWorkload, CFApp, CFProcess, Droplet, EnvVar, Probe } from '../lib/api/types.generated.ts';
@@ -50,6 +51,7 @@ export interface FrozenInputs {
   bindings: FrozenBinding[];
   vcapApplication: Record<string, unknown>;
   drainSeconds: number;
+  graceSeconds: number;
 }
 
 const digest = (value: unknown): string => createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 10);
@@ -66,7 +68,11 @@ export function liveHash(live: LiveInputs): string {
 /** The generation's name: 10 hex digits of a hash over all inputs of its pods and the name of their process. */
 export function generationHash(process: string, live: LiveInputs, frozen: FrozenInputs): string {
   const bindings = frozen.bindings.map(({ guid, name, data }) => [guid, name, sorted(data)]);
-  return digest([process, liveHash(live), sorted(frozen.env), bindings, sorted(frozen.vcapApplication), frozen.drainSeconds]);
+  return digest([
+    process, liveHash(live), sorted(frozen.env), bindings, sorted(frozen.vcapApplication), frozen.drainSeconds,
+    // As before it could be set: what is not changed keeps its hash, and with it its instances.
+    ...(frozen.graceSeconds === defaultGraceSeconds ? [] : [frozen.graceSeconds]),
+  ]); // prettier-ignore
 }
 
 const started = (app: Stored<CFApp>, text: string): string[] => [
@@ -228,6 +234,7 @@ export function buildAppWorkload({ app, process, live, frozen, env }: WorkloadIn
       ...probes(live),
       ...user,
       drainSeconds: frozen.drainSeconds,
+      graceSeconds: frozen.graceSeconds,
       ...(live.architecture === '' ? {} : { architecture: live.architecture }),
       ...defined({
         sidecars: live.sidecars?.map((sidecar) => ({

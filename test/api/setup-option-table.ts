@@ -281,6 +281,7 @@ export const options: Option[] = [
   },
   { key: 'appIngress', value: ['monitoring'], changes: { [info]: { network: { egress: [], ingress: ['monitoring'] } } } },
   { key: 'drainSeconds', value: 9, changes: { [info]: { drainSeconds: 9 } } },
+  { key: 'graceSeconds', value: 30, changes: { [info]: { graceSeconds: 30 } } },
   { key: 'staging', value: { memoryMB: 2048 }, changes: { [info]: { staging: { memoryMB: 2048, diskMB: 4096 } } } },
   { key: 'staging', value: { diskMB: 8192 }, changes: { [info]: { staging: { memoryMB: 1024, diskMB: 8192 } } } },
   { key: 'processDefaults', value: { memoryMB: 512 }, changes: { [info]: { processDefaults: { memoryMB: 512, diskQuotaMB: 1024 } } } },

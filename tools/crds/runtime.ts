@@ -67,6 +67,7 @@ const app: Kind = {
       { maxItems: mostSidecars },
     ),
     drainSeconds: int64({ minimum: 0, description: 'how long a stopping instance goes on answering' }),
+    graceSeconds: int64({ minimum: 0, description: 'how long it may take after SIGTERM; 10 by default' }),
     architecture: string(),
   }),
   status: statusOf({ actualInstances: int32(), instancesStatus }),

@@ -5,6 +5,7 @@ import { isReady } from '../../lib/api/conditions.ts';
 import { configMapType, secretType, type Secret } from '../../lib/api/core.ts';
 import { reasons } from '../../lib/api/group.ts';
 import { changeOf } from '../../lib/api/held.ts';
+import { defaultGraceSeconds } from '../../lib/api/kf-info.ts';
 import { readRecords, revisionsName, settingsIn } from '../../lib/api/revisions.ts';
 import type { AppWorkload, CFApp, CFProcess } from '../../lib/api/types.generated.ts';
 import { isAlreadyExists } from '../../lib/kube/errors.ts';
@@ -150,6 +151,7 @@ export async function readFrozen(
     bindings: bindings.toSorted((a, b) => (a.guid < b.guid ? -1 : 1)),
     vcapApplication: vcapApplicationOf(context, app, process),
     drainSeconds: context.info().drainSeconds,
+    graceSeconds: context.info().graceSeconds ?? defaultGraceSeconds,
   };
 }
 

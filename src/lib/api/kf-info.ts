@@ -8,6 +8,9 @@ const infoFormat = 1;
 /** The oldest controller that this CLI supports. */
 const oldestController = '0.1.0';
 
+/** The time that an app has to stop by itself after the drain, as in cf. */
+export const defaultGraceSeconds = 10;
+
 export interface KfInfo {
   format: number;
   oldestCli: string;
@@ -40,6 +43,8 @@ export interface KfInfo {
   /** Org and space that setup created. */
   defaults?: { org: { name: string; guid?: string }; space: { name: string; guid?: string } };
   drainSeconds: number;
+  /** How long a stopping instance may take after SIGTERM; left out: {@link defaultGraceSeconds}. */
+  graceSeconds?: number;
   processDefaults: { memoryMB: number; diskQuotaMB: number };
   /** Limits that override or extend the defaults in the ResourceQuotas of orgs, of spaces, and of all spaces of an org together. */
   limits?: { org?: Record<string, string>; space?: Record<string, string>; orgTotal?: Record<string, string> };

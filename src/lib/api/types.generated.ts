@@ -927,6 +927,10 @@ export interface AppWorkloadSpec {
    * how long a stopping instance goes on answering
    */
   drainSeconds?: number;
+  /**
+   * how long it may take after SIGTERM; 10 by default
+   */
+  graceSeconds?: number;
   architecture?: string;
 }
 

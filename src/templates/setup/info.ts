@@ -56,6 +56,7 @@ export function kfInfo(plan: SetupPlan): KfInfo {
       ...defined({ https: https && { ...https, ...defined({ internalAddress: seen }) } }),
     },
     drainSeconds: plan.drainSeconds,
+    graceSeconds: plan.graceSeconds,
     processDefaults: plan.processDefaults,
     limits: plan.limits,
     tasksKeptPerApp: plan.tasksKeptPerApp,

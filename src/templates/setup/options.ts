@@ -69,6 +69,8 @@ export interface SetupPlan {
   /** Changes with `buildEnv` and reveals nothing about it; left out when that is empty. */
   buildEnvRevision?: string;
   drainSeconds: number;
+  /** How long a stopping instance may take after SIGTERM. */
+  graceSeconds: number;
   staging: { memoryMB: number; diskMB: number };
   processDefaults: { memoryMB: number; diskQuotaMB: number };
   /** Limits that override or extend the defaults in the quotas of orgs and spaces. */

@@ -91,6 +91,7 @@ const file: SetupRequest = {
   appEgress: ['10.20.0.0/16'],
   appIngress: ['monitoring'],
   drainSeconds: 9,
+  graceSeconds: 30,
   staging: { memoryMB: 2048 },
   processDefaults: { memoryMB: 512 },
   limits: { space: { pods: 9 } },

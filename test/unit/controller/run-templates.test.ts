@@ -38,6 +38,7 @@ const frozen: FrozenInputs = {
   bindings: [{ guid: 'b1', name: 'db', data: { uri: 'eA==' } }],
   vcapApplication: { name: 'shop' },
   drainSeconds: 4,
+  graceSeconds: 10,
 };
 const live = liveInputs(app, web, droplet, [8080]);
 
@@ -144,6 +145,7 @@ describe('generations', () => {
     const first = generationHash('p', live, { ...frozen, env: { A: '1', B: '2' } });
     expect(generationHash('p', live, { ...frozen, env: { B: '2', A: '1' } })).toBe(first);
     expect(generationHash('p', live, { ...frozen, env: { B: '2', A: '3' } })).not.toBe(first);
+    expect(generationHash('p', live, { ...frozen, graceSeconds: 30 })).not.toBe(generationHash('p', live, frozen));
   });
 
   test('Secrets are immutable, owned by the generation, and the environment comes last', () => {
@@ -169,6 +171,15 @@ describe('the StatefulSet', () => {
       nodeSelector: { 'kubernetes.io/arch': 'arm64' },
       securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
     });
+  });
+
+  test('gives a stopping instance the time of the drain and that of the installation, for an earlier workload 10 s', () => {
+    const grace = (more: { graceSeconds?: number }) => {
+      const { graceSeconds: _, ...spec } = workload().spec;
+      return buildStatefulSet({ ...workload(), spec: { ...spec, ...more } }).spec?.template.spec?.terminationGracePeriodSeconds;
+    };
+    expect([grace({}), grace({ graceSeconds: 30 }), grace({ graceSeconds: 0 })]).toEqual([14, 34, 4]);
+    expect(buildAppWorkload({ app, process: web, live, frozen: { ...frozen, graceSeconds: 30 }, env: [] }, 'a').spec.graceSeconds).toBe(30);
   });
 
   test('has a probe each second until the app answers, then rarely', () => {

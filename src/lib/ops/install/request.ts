@@ -1,5 +1,6 @@
 // Turns the operator's request to `kf setup` (flags override setup.yaml, which overrides defaults) into one complete plan.
 
+import { defaultGraceSeconds } from '../../api/kf-info.ts';
 import { incorrectUsage } from '../../cf/usage.ts';
 import { defined } from '../../defined.ts';
 import { KfError } from '../../errors.ts';
@@ -36,6 +37,7 @@ export const standard = {
   appEgress: [] as string[],
   appIngress: [] as string[],
   drainSeconds: 4,
+  graceSeconds: defaultGraceSeconds,
   staging: { memoryMB: 1024, diskMB: 4096 },
   processDefaults: { memoryMB: 256, diskQuotaMB: 1024 },
   tasksKeptPerApp: defaultTasksKept,
@@ -150,6 +152,7 @@ export function resolvePlan(
     buildEnv: request.buildEnv ?? {},
     ...resolveNetwork(request, facts),
     drainSeconds: request.drainSeconds ?? standard.drainSeconds,
+    graceSeconds: request.graceSeconds ?? standard.graceSeconds,
     ...sizesIn(request),
     ...defined({ controllerImage: request.controllerImage }),
     org: { name: request.org ?? standard.org },

@@ -133,6 +133,7 @@ function informed(info: KfInfo, live: GatewayOfClass | undefined): SetupRequest 
     ...(isOfFirstVersion(info) || info.network !== undefined ? {} : { networkPolicies: 'off' }),
     ...defined({ appEgress: info.network?.egress, appIngress: info.network?.ingress }),
     drainSeconds: info.drainSeconds,
+    ...defined({ graceSeconds: info.graceSeconds }),
     staging: info.staging,
     processDefaults: info.processDefaults,
     ...defined({ tasksKeptPerApp: info.tasksKeptPerApp, limits: info.limits, org: org?.name, space: space?.name }),

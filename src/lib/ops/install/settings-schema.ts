@@ -26,6 +26,7 @@ export interface SetupRequest extends NetworkRequest, HttpsRequest {
   insecureRegistries?: string[];
   buildEnv?: Record<string, string>;
   drainSeconds?: number;
+  graceSeconds?: number;
   staging?: { memoryMB?: number; diskMB?: number };
   processDefaults?: { memoryMB?: number; diskQuotaMB?: number };
   /** Added to the defaults of src/templates/limits.ts, or in place of them; empty: none. */
@@ -100,6 +101,7 @@ export const settingsSchema: Readonly<Record<keyof SetupRequest, Rule>> = {
   appEgress: peers,
   appIngress: peers,
   drainSeconds: from(0),
+  graceSeconds: from(0),
   staging: { type: 'map', keys: { memoryMB: from(1), diskMB: from(1) } },
   processDefaults: { type: 'map', keys: { memoryMB: from(1), diskQuotaMB: from(1) } },
   limits: { type: 'map', keys: { org: quantities, space: quantities, orgTotal: quantities } },
