@@ -9,10 +9,10 @@ interface Result {
 export default class SetOrgQuota extends KfCommand<Result> {
   static override summary = 'give an org a quota';
   static override changes = true;
-  static override examples = ['kf set-org-quota example-org small'];
+  static override examples = ['kf set-org-quota example-org small', 'kf set-org-quota example-org default'];
   static override aliases = ['set-quota'];
   static override seeAlso = ['org', 'org-quotas', 'orgs'];
-  static override args = { ORG: requiredArg('org'), QUOTA: requiredArg('quota of orgs') };
+  static override args = { ORG: requiredArg('org'), QUOTA: requiredArg('quota of orgs; default for none') };
 
   async run(): Promise<Result> {
     const { args } = await this.parse(SetOrgQuota);

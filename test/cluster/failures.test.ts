@@ -221,7 +221,7 @@ describe('a space with a quota', () => {
   test('ends a scale with the name of the quota, and running instances continue', async () => {
     await elsewhere.ok('start', 'elsewhere');
     const ran = await elsewhere.run(['scale', 'elsewhere', '-i', '3']);
-    expectFailure(ran, /instance \d of 'web' does not run: The quota of the space is used up: .*exceeded quota: failures/);
+    expectFailure(ran, /App 'elsewhere' cannot have 3 instances of 'web' in space '.*': .*, and the quota 'failures' has /);
     reportTime('a scale beyond the quota is refused', ran.milliseconds);
     expect((await get('failures-taken.apps.localhost')).status).toBe(200);
     await elsewhere.ok('scale', 'elsewhere', '-i', '1');
@@ -257,7 +257,7 @@ describe('a space with a quota', () => {
     expect(await verdictAfter(began, 'FailedCreate', 'elsewhere')).toBeLessThanOrEqual(10_000);
     expect(await why(elsewhere, 'elsewhere')).toMatchObject({ cause: 'quota' });
     const scaled = await elsewhere.run(['scale', 'elsewhere', '-i', '2']);
-    expectFailure(scaled, /instance 1 of 'web' does not run: The quota of the space is used up: .*exceeded quota: failures/);
+    expectFailure(scaled, /App 'elsewhere' cannot have 2 instances of 'web' in space '.*': .*, and the quota 'failures' has /);
     reportTime('a scale beyond the quota after a failed update is refused', scaled.milliseconds);
     await elsewhere.ok('scale', 'elsewhere', '-i', '1');
     expect((await get('failures-taken.apps.localhost')).status).toBe(200);

@@ -162,6 +162,9 @@ async function withTrace(cluster: Cluster, { env, report, trace }: SessionOption
   return sink === undefined ? cluster : traced(cluster, sink);
 }
 
+/** A full quota refused an object of a command, or an instance of an app. */
+const isOfQuota = ({ code, details }: KfError): boolean => code === 'quota' || details['reason'] === 'QuotaExceeded';
+
 class OpenSession implements Session {
   readonly cluster: Cluster;
   readonly signal: AbortSignal;
@@ -232,7 +235,7 @@ class OpenSession implements Session {
 
   async explain(error: KfError): Promise<KfError> {
     if (isMissingKind(error) && error.message.includes(group)) return notSetUp(this);
-    if (error.code === 'quota' && this.space !== undefined)
+    if (isOfQuota(error) && this.space !== undefined)
       return (await import('./quota-refusal.ts')).nameQuota(this, this.space.guid, error);
     if (error.code !== 'forbidden' && error.code !== 'not-found') return error;
     if (error.code === 'forbidden') {

@@ -251,6 +251,24 @@ TIP:
    Or make room: kf scale shop -i NUMBER, or a larger quota: kf org-quota tight
 `;
 
+  it('is refused for more instances too, which changes nothing', async () => {
+    await inFullSpace();
+    const desired = () => scene.cluster.memory.peek(kinds.process, ns, 'web')?.spec.desiredInstances;
+    expect(await run('scale', 'shop', '-i', '3')).toMatchObject({
+      code: 1,
+      stderr: `App 'shop' cannot have 3 instances of 'web' in space 'example-space': 2 more instances take 512M of memory, and the org quota 'tight' allows 300M of memory, of which 44M is left.
+
+TIP:
+   kf org-quota tight
+   kf apps
+`,
+    });
+    expect(desired()).toBe(1);
+    await scene.cluster.memory.mergePatch(kinds.app, ns, nameOf(scene.app()), { spec: { desiredState: 'STOPPED' } });
+    expect((await run('scale', 'shop', '-i', '3')).code).toBe(0);
+    expect(desired()).toBe(3);
+  });
+
   it('is refused before the build, with both ways out', async () => {
     await inFullSpace();
     scene.source('b');

@@ -215,6 +215,19 @@ describe('set-org-quota', () => {
     });
   });
 
+  it.each(['default', 'kf-limits'])('%s takes the quota from the org, and a quota of that name goes before', async (name) => {
+    await add('cf', 'small');
+    await cli.run(['set-org-quota', 'example-org', 'small']);
+    expect(await cli.run(['set-org-quota', 'example-org', name])).toMatchObject({
+      code: 0,
+      stdout: `Setting quota ${name} to org example-org as alice...\nOK\n\n`,
+    });
+    expect(ofOrg()).toBeUndefined();
+    await add('cf', name);
+    await cli.run(['set-org-quota', 'example-org', name]);
+    expect(ofOrg()).toBe(`${name}-guid`);
+  });
+
   it('keeps a quota that orgs have from being deleted', async () => {
     await add('cf', 'small');
     await cli.run(['set-org-quota', 'example-org', 'small']);
@@ -225,7 +238,7 @@ describe('set-org-quota', () => {
         'This quota is applied to one or more organizations. Apply different quotas to those organizations before deleting.',
       ),
     ]);
-    expect(run.stderr).toContain('kf set-org-quota example-org QUOTA');
+    expect(run.stderr).toContain('kf set-org-quota example-org default');
     expect(quotas('cf')).toHaveLength(1);
   });
 });

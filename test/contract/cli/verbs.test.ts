@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { secretType } from '../../../src/lib/api/core.ts';
 import { podType } from '../../../src/lib/api/pod-kind.ts';
 import { annotations, kinds } from '../../../src/lib/api/group.ts';
+import { resource } from '../../../src/lib/api/object.ts';
 import type { AppDetails } from '../../../src/lib/api/results.ts';
 import type { CFApp, CFProcess, DeploymentStatus } from '../../../src/lib/api/types.generated.ts';
 import { bundleForTests, Cli } from '../../support/cli.ts';
@@ -119,6 +120,20 @@ describe('start, stop and restart', () => {
     await addApp('my-app', 'STOPPED');
     judge({ phase: 'Failed', reason: 'OutOfMemory', process: 'web', message: 'It used more memory than it may.' });
     expect((await cli.run(['start', 'my-app'])).stderr).toContain('\nTIP:\n   kf scale my-app -m 512M\n');
+  });
+
+  it('a start that a quota refuses names the quota of the org', async () => {
+    await addApp('my-app', 'STOPPED');
+    const org = { guid: 'q', generation: 1, name: 'tight', limits: { totalMemoryMB: 512 } };
+    await cluster.add(resource('', 'v1', 'ResourceQuota', 'resourcequotas'), {
+      metadata: { name: 'kf-limits', namespace: ns, annotations: { 'kf.cloudfoundry.org/quotas': JSON.stringify({ org }) } },
+    });
+    const refusal = 'exceeded quota: kf-limits, requested: requests.memory=96Mi, used: requests.memory=512Mi, limited: requests.memory=512Mi';
+    judge({ phase: 'Failed', reason: 'QuotaExceeded', message: `The quota of the space is used up: pods "x-0" is forbidden: ${refusal}` });
+    const run = await cli.run(['start', 'my-app']);
+    expect(run.stderr).toContain(
+      "\nTIP:\n   The org quota 'tight' allows 512M of memory; used: 512M, asked: 96M.\n   kf org-quota tight\n",
+    );
   });
 
   it('a start whose newest version fails succeeds as soon as the last working version runs, and says so', async () => {

@@ -15,6 +15,7 @@ import { absentAfterMsWhereDoneDirectly, awaitedIn, unlessAbsent, whereControlle
 import { changeApp, changeProcess, newDeployId, scaleProcess } from './changes.ts';
 import { waitUntilServing } from './lifecycle.ts';
 import { startTimeoutMs } from './rollout-wait.ts';
+import { assertScaleFits } from './scale-room.ts';
 
 export interface ScaleOptions {
   process?: string | undefined;
@@ -150,6 +151,8 @@ export async function scaleApp(session: SpaceSession, app: Stored<CFApp>, option
   if (options.memoryMB !== undefined && options.memoryMB !== process.spec.memoryMB) sizes['memoryMB'] = options.memoryMB;
   if (options.diskMB !== undefined && options.diskMB !== process.spec.diskQuotaMB) sizes['diskQuotaMB'] = options.diskMB;
   const resized = Object.keys(sizes).length > 0;
+  // With other sizes, all instances are replaced, and a quota refuses them when they are made.
+  if (!resized && options.instances !== undefined) await assertScaleFits(session, app, process, options.instances);
   if (resized) await changeProcess(session, process, sizes);
   if (options.instances !== undefined) await scaleProcess(session, process, options.instances);
   if (app.spec.desiredState !== 'STARTED') return;

@@ -1,7 +1,7 @@
 // Quotas of orgs and of spaces: CFQuota objects, and the orgs and spaces that name them. The controller applies them.
 
 import { randomUUID } from 'node:crypto';
-import { annotations, kinds } from '../../api/group.ts';
+import { annotations, kinds, limitsName } from '../../api/group.ts';
 import { nearest } from '../../api/names.ts';
 import type { Stored } from '../../api/object.ts';
 import type { QuotaLimits } from '../../api/quotas.ts';
@@ -154,7 +154,7 @@ export async function deleteQuota(session: Session, place: QuotaPlace, name: str
       throw new KfError(
         'conflict',
         'This quota is applied to one or more organizations. Apply different quotas to those organizations before deleting.',
-        { hints: orgs.slice(0, 3).map(({ spec }) => `${bin} set-org-quota ${spec.displayName} QUOTA`) },
+        { hints: orgs.slice(0, 3).map(({ spec }) => `${bin} set-org-quota ${spec.displayName} default`) },
       );
   } else {
     for (const space of await spacesUnder(session, place, guid)) await nameQuota(session, kinds.space, place.ns, space.guid, null);
@@ -176,10 +176,21 @@ async function nameQuota(
   await session.cluster.mergePatch(type, ns, name, { metadata: { annotations: notes } }, { signal: session.signal });
 }
 
-/** Gives an org a quota, and waits until it is in force in its spaces. @throws KfError `not-found` */
+/** Names for no quota, unless a quota has them: of cf's first quota, and what `kf org` shows of an org that has only the installation's limits. */
+const noQuota: readonly string[] = ['default', limitsName];
+
+/**
+ * Gives an org a quota, and waits until it is in force in its spaces. `default` takes its quota away: the limits of the installation stay.
+ * @throws KfError `not-found`
+ */
 export async function setOrgQuota(session: Session, orgName: string, name: string): Promise<Unapplied[]> {
   const org = await findOrg(session, orgName);
-  const quota = await findQuota(session, ofOrgs(session), name);
+  const place = ofOrgs(session);
+  if (noQuota.includes(name) && named(await readQuotas(session, place), name) === undefined) {
+    await nameQuota(session, kinds.org, session.root, org.guid, null);
+    return [];
+  }
+  const quota = await findQuota(session, place, name);
   await nameQuota(session, kinds.org, session.root, org.guid, quota.metadata.name);
   const spaces = (await readSpaces(session, org)).map(({ metadata, spec }) => ({ name: spec.displayName, guid: metadata.name }));
   return untilApplied(session, spaces, 'org', quota);

@@ -1,0 +1,51 @@
+// Checks before a scale whether the space's quotas have enough left for more instances: one that is refused changes nothing, as in cf.
+
+import { instanceCountsOf } from '../../api/app.ts';
+import type { Stored } from '../../api/object.ts';
+import { counted, formatBytes } from '../../api/sizes.ts';
+import type { CFApp, CFProcess } from '../../api/types.generated.ts';
+import { KfError } from '../../errors.ts';
+import type { SpaceSession } from '../../session/session.ts';
+import { appInstances, quotaRefusal, readQuotas, type Need } from './quota-left.ts';
+
+const megabyte = 2 ** 20;
+
+/** What more instances of a process take. */
+function needsOf({ memoryMB, diskQuotaMB }: CFProcess['spec'], more: number): Need[] {
+  const takes = (amount: string): string => `${counted(more, 'more instance')} ${more === 1 ? 'takes' : 'take'} ${amount}`;
+  const [memory, disk] = [more * memoryMB * megabyte, more * diskQuotaMB * megabyte];
+  return [
+    {
+      names: ['memory', 'requests.memory', 'limits.memory'],
+      amount: memory,
+      what: takes(`${formatBytes(memory)} of memory`),
+      isBytes: true,
+    },
+    {
+      names: ['requests.ephemeral-storage', 'ephemeral-storage', 'limits.ephemeral-storage'],
+      amount: disk,
+      what: takes(`${formatBytes(disk)} of disk`),
+      isBytes: true,
+    },
+    { names: ['pods', 'count/pods'], amount: more, what: takes(counted(more, 'pod')), isBytes: false },
+    { names: [appInstances], amount: more, what: takes(counted(more, 'instance')), isBytes: false },
+  ];
+}
+
+/** @throws KfError `quota` when the quotas of the space have no room for so many instances of a started app */
+export async function assertScaleFits(session: SpaceSession, app: Stored<CFApp>, process: Stored<CFProcess>, wanted: number): Promise<void> {
+  const { running, starting, crashed } = instanceCountsOf(process);
+  const more = wanted - running - starting - crashed;
+  if (app.spec.desiredState !== 'STARTED' || more <= 0) return;
+  const refused = quotaRefusal(await readQuotas(session), needsOf(process.spec, more));
+  if (refused === undefined) return;
+  const { space, bin } = session;
+  const { deciding, why } = refused;
+  const { displayName } = app.spec;
+  const quota = deciding === undefined ? [] : [`${bin} ${deciding.scope}-quota ${deciding.name}`];
+  throw new KfError(
+    'quota',
+    `App '${displayName}' cannot have ${counted(wanted, 'instance')} of '${process.spec.processType}' in space '${space.name}': ${why}.`,
+    { hints: [...quota, `${bin} apps`] },
+  );
+}
