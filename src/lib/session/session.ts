@@ -235,8 +235,7 @@ class OpenSession implements Session {
 
   async explain(error: KfError): Promise<KfError> {
     if (isMissingKind(error) && error.message.includes(group)) return notSetUp(this);
-    if (isOfQuota(error) && this.space !== undefined)
-      return (await import('./quota-refusal.ts')).nameQuota(this, this.space.guid, error);
+    if (isOfQuota(error) && this.space !== undefined) return (await import('./quota-refusal.ts')).nameQuota(this, this.space.guid, error);
     if (error.code !== 'forbidden' && error.code !== 'not-found') return error;
     if (error.code === 'forbidden') {
       (await import('./missing-right.ts')).nameRights(this, error);

@@ -128,7 +128,8 @@ describe('start, stop and restart', () => {
     await cluster.add(resource('', 'v1', 'ResourceQuota', 'resourcequotas'), {
       metadata: { name: 'kf-limits', namespace: ns, annotations: { 'kf.cloudfoundry.org/quotas': JSON.stringify({ org }) } },
     });
-    const refusal = 'exceeded quota: kf-limits, requested: requests.memory=96Mi, used: requests.memory=512Mi, limited: requests.memory=512Mi';
+    const refusal =
+      'exceeded quota: kf-limits, requested: requests.memory=96Mi, used: requests.memory=512Mi, limited: requests.memory=512Mi';
     judge({ phase: 'Failed', reason: 'QuotaExceeded', message: `The quota of the space is used up: pods "x-0" is forbidden: ${refusal}` });
     const run = await cli.run(['start', 'my-app']);
     expect(run.stderr).toContain(

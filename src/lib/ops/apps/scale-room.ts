@@ -33,7 +33,12 @@ function needsOf({ memoryMB, diskQuotaMB }: CFProcess['spec'], more: number): Ne
 }
 
 /** @throws KfError `quota` when the quotas of the space have no room for so many instances of a started app */
-export async function assertScaleFits(session: SpaceSession, app: Stored<CFApp>, process: Stored<CFProcess>, wanted: number): Promise<void> {
+export async function assertScaleFits(
+  session: SpaceSession,
+  app: Stored<CFApp>,
+  process: Stored<CFProcess>,
+  wanted: number,
+): Promise<void> {
   const { running, starting, crashed } = instanceCountsOf(process);
   const more = wanted - running - starting - crashed;
   if (app.spec.desiredState !== 'STARTED' || more <= 0) return;
