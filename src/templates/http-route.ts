@@ -7,24 +7,11 @@ import type { BackendReference, HttpRoute, ParentReference, RouteFilter, RouteMa
 import { kinds, labels } from '../lib/api/group.ts';
 import type { CFRoute } from '../lib/api/types.generated.ts';
 import { ownerReference } from './metadata.ts';
-import { mainOf, probedOf } from './route-room.ts';
+import { mainOf, probedOf, type RouteBackend } from './route-room.ts';
 import { defined } from '../lib/defined.ts';
 
 /** Header that sends a request to one generation, whatever the weights are. */
 export const generationHeader = 'kf-generation';
-
-export interface RouteBackend {
-  service: string;
-  /** Namespace of the Service; left out: the route's. */
-  namespace?: string;
-  port: number;
-  /** GUID of the destination. */
-  destination: string;
-  generation: string;
-  weight: number;
-  /** An instance of the generation is ready. */
-  isReady: boolean;
-}
 
 export interface HttpRouteInput {
   route: Stored<CFRoute>;

@@ -1,6 +1,17 @@
 // What fits in one HTTPRoute: the Gateway API allows 16 rules, and 16 backends in a rule (docs/decisions/0086).
 
-import type { RouteBackend } from './http-route.ts';
+export interface RouteBackend {
+  service: string;
+  /** Namespace of the Service; left out: the route's. */
+  namespace?: string;
+  port: number;
+  /** GUID of the destination. */
+  destination: string;
+  generation: string;
+  weight: number;
+  /** An instance of the generation is ready. */
+  isReady: boolean;
+}
 
 /** The most backends in a rule. A route leads to no more destinations. */
 export const mostBackends = 16;

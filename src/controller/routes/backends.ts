@@ -5,7 +5,7 @@ import { kinds } from '../../lib/api/group.ts';
 import { serviceName } from '../../lib/api/names.ts';
 import type { AppWorkload, CFRoute, RouteDestination } from '../../lib/api/types.generated.ts';
 import type { DestinationServiceInput } from '../../templates/destination-service.ts';
-import type { RouteBackend } from '../../templates/http-route.ts';
+import type { RouteBackend } from '../../templates/route-room.ts';
 import { generationOf } from '../../templates/stateful-set.ts';
 import { defaultPort } from '../../templates/pod-env.ts';
 import type { Stores } from '../runtime/reconciler.ts';
