@@ -46,7 +46,8 @@ export function buildController(plan: SetupPlan, bundle: { name: string }): Kube
     env,
     ports: [{ name: 'http', containerPort: httpPort }],
     readinessProbe: { httpGet: { path: '/readyz', port: httpPort }, periodSeconds: 1, failureThreshold: 60 },
-    livenessProbe: { httpGet: { path: '/healthz', port: httpPort }, periodSeconds: 20, failureThreshold: 3 },
+    // A node that gives it little CPU time must not restart it as well: its successor first waits for the Lease and reads everything again.
+    livenessProbe: { httpGet: { path: '/healthz', port: httpPort }, periodSeconds: 20, timeoutSeconds: 10, failureThreshold: 3 },
     resources: { requests: { cpu: '50m', memory: '96Mi' }, limits: { memory: `${plan.controllerMemoryMB}Mi` } },
     securityContext: restrictedContainer,
     volumeMounts: [
