@@ -10,6 +10,7 @@ import { benchIdle } from './idle.ts';
 import { benchListing, benchStart } from './listing.ts';
 import { benchPack } from './pack.ts';
 import { benchImage, benchSource } from './push.ts';
+import { benchReleases } from './releases.ts';
 import { benchRoles } from './roles.ts';
 import { openScene, type Scene } from './scene.ts';
 import { benchSetup } from './setup.ts';
@@ -34,6 +35,7 @@ const onCluster: Record<string, (scene: Scene) => Promise<Row[]>> = {
   start: benchStart,
   image: benchImage,
   source: benchSource,
+  releases: benchReleases,
   roles: benchRoles,
   idle: (scene) => benchIdle(scene, idleMinutes),
   pack: packRows,
@@ -75,7 +77,7 @@ async function main(): Promise<void> {
       const scene = await openScene();
       for (const [name, bench] of inCluster) await measure(name, () => bench(scene));
       await scene.remove();
-    }, 'bench');
+    }, process.env['KF_TEST_CLUSTER'] ?? 'bench');
   }
   for (const [name, bench] of Object.entries(alone)) if (wanted.includes(name)) await measure(name, bench);
   const before = existsSync(resultsFile) ? (JSON.parse(readFileSync(resultsFile, 'utf8')) as Results) : {};

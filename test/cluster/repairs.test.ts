@@ -1,0 +1,32 @@
+// Ways back to a version that serves. `npm run bench -- releases` compares their times with that of a start.
+
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { reportTime } from '../support/figures.ts';
+import { Kf, ringEnv } from '../support/kf.ts';
+import { repairTimes, rollbackTimes } from '../support/releases.ts';
+
+let kf: Kf;
+
+beforeAll(async () => {
+  kf = await Kf.create();
+});
+afterAll(async () => {
+  for (const app of ['load-repair', 'load-repair-own', 'load-back']) await kf.run(['delete', app, '-f', '-r']);
+  await kf.remove();
+});
+
+const running = async (app: string): Promise<string> => (await kf.ok('app', app)).stdout;
+
+test('a good push replaces a version that ends again and again', async () => {
+  const { own, repair } = await repairTimes(kf, 'load-repair', `${ringEnv('KF_CLUSTER_NODE_REGISTRY')}/kf/crash:1`);
+  reportTime('a start', own);
+  reportTime('the same start over a version that ends again and again', repair);
+  expect(await running('load-repair')).toMatch(/^instances: +1\/1$/m);
+});
+
+test('a rollback needs no registry', async () => {
+  const { start, rollback } = await rollbackTimes(kf, 'load-back');
+  reportTime('a start of the next version', start);
+  reportTime('a rollback', rollback);
+  expect(await running('load-back')).toMatch(/^instances: +1\/1$/m);
+});

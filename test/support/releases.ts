@@ -1,0 +1,129 @@
+// What the tests and the bench of releases do: changes of an app under load, and the times of a start beside those of a repair and a rollback.
+
+import { Load, type Loaded } from './load.ts';
+import { get } from './http.ts';
+import { kubectl, type Kf, type Ran } from './kf.ts';
+import { imageOf, pushTarget, roll, startTarget } from './load-target.ts';
+import { until } from './until.ts';
+
+const hostOf = (app: string): string => `${app}.apps.localhost`;
+
+/** Rolls one instance under load. @returns what the users saw, the versions that they should have seen, and the time of each change */
+export async function rollUnderLoad(
+  kf: Kf,
+  app: string,
+  ca: string,
+  rounds: number,
+): Promise<{ loaded: Loaded; expected: string[]; times: number[] }> {
+  await startTarget(kf, app);
+  const load = new Load(hostOf(app), ca);
+  const [expected, times]: [string[], number[]] = [['1.0'], []];
+  let loaded: Loaded;
+  try {
+    await until('the first version to be seen', async () => load.versions.length > 0);
+    for (let round = 1; round <= rounds; round += 1) {
+      const began = performance.now();
+      expected.push(await roll(kf, app, round));
+      times.push(performance.now() - began);
+    }
+    await until('the last version to be seen', async () => load.versions.includes(expected.at(-1) ?? ''));
+  } finally {
+    loaded = await load.end();
+  }
+  return { loaded, expected, times };
+}
+
+interface App {
+  deployment: { phase: string };
+}
+
+export interface CanaryRun {
+  /** Requests from the begin of the canary until it was taken back, and after that. */
+  during: { asked: number; failed: number };
+  after: { asked: number; failed: number };
+  versions: readonly string[];
+}
+
+/** The canary of 10 % ends by itself after some requests, again and again. */
+export async function canaryUnderLoad(kf: Kf, app: string, ca: string): Promise<CanaryRun> {
+  await startTarget(kf, app);
+  await kf.ok('set-env', app, 'VERSION', '1');
+  await kf.ok('set-env', app, 'ENDS_AFTER', '30');
+  const load = new Load(hostOf(app), ca);
+  try {
+    await until('the first version to be seen', async () => load.versions.length > 0);
+    const begin = counted(load);
+    await kf.ok('restart', app, '--strategy', 'canary', '--instance-steps', '10');
+    await until('the canary to be taken back', async () => (await kf.json<App>('app', app)).deployment.phase === 'Failed', 180_000);
+    // The gateway has loaded the weights of the return when the controller says Failed; requests that last are answered 2 s later.
+    const back = counted(load);
+    await until('many requests after it', async () => counted(load).asked > back.asked + 300);
+    const end = counted(load);
+    const between = (one: Counted, other: Counted): Counted => ({ asked: other.asked - one.asked, failed: other.failed - one.failed });
+    return { during: between(begin, back), after: between(back, end), versions: load.versions };
+  } finally {
+    await load.end();
+  }
+}
+
+interface Counted {
+  asked: number;
+  failed: number;
+}
+const counted = (load: Load): Counted => ({ asked: load.total, failed: load.failures.length });
+
+interface Instances {
+  processes: { instanceDetails: { restarts?: number }[] }[];
+}
+
+/** The time of a new app's start, and of the same start over a version that ends again and again. */
+export async function repairTimes(kf: Kf, app: string, broken: string): Promise<{ own: number; repair: number }> {
+  const own = await timedStart(kf, `${app}-own`);
+  const failed = await kf.run(['push', app, '-o', broken, '-m', '64M']);
+  if (failed.code !== 1) throw new Error(`the push of the broken version ended with ${String(failed.code)}`);
+  const restarts = async (): Promise<number> => {
+    const { processes } = await kf.json<Instances>('app', app);
+    return Math.max(...processes.flatMap(({ instanceDetails }) => instanceDetails.map((instance) => instance.restarts ?? 0)));
+  };
+  // The kubelet waits 20 s and more before the next start of such a container.
+  await until('the version to end again and again', async () => (await restarts()) >= 2, 120_000);
+  return { own, repair: await timedStart(kf, app) };
+}
+
+/** A push of a ready image until the app answers at its URL. */
+async function timedStart(kf: Kf, app: string): Promise<number> {
+  const began = performance.now();
+  const { code, stderr }: Ran = await pushTarget(kf, app, 1);
+  if (code !== 0) throw new Error(`the push of ${app} ended with ${String(code)}: ${stderr}`);
+  await until(`${app} to answer`, async () => (await get(hostOf(app))).status === 200);
+  return performance.now() - began;
+}
+
+/**
+ * Returns an app from its second version, of image 2, to its first one, while the registry with its push side is down.
+ * @returns the times of the second version's start and of the rollback, each until the version answers
+ */
+export async function rollbackTimes(kf: Kf, app: string): Promise<{ start: number; rollback: number }> {
+  await timedStart(kf, app);
+  const answers = (version: number) =>
+    until(`version ${String(version)} of ${app}`, async () => (await get(hostOf(app))).body.startsWith(`kf sample ${String(version)}`));
+  const timed = async (act: () => Promise<unknown>, version: number): Promise<number> => {
+    const began = performance.now();
+    await act();
+    await answers(version);
+    return performance.now() - began;
+  };
+  const start = await timed(() => kf.ok('push', app, '-o', imageOf(2), '-m', '64M'), 2);
+  await scaleRegistry(0);
+  try {
+    return { start, rollback: await timed(() => kf.ok('rollback', app, '--version', '1', '-f'), 1) };
+  } finally {
+    await scaleRegistry(1);
+  }
+}
+
+async function scaleRegistry(replicas: number): Promise<void> {
+  await kubectl('-n', 'kf-system', 'scale', 'deployment/kf-registry', `--replicas=${String(replicas)}`);
+  if (replicas === 0) await kubectl('-n', 'kf-system', 'wait', '--for=delete', 'pod', '-l', 'app=kf-registry', '--timeout=60s');
+  else await kubectl('-n', 'kf-system', 'rollout', 'status', 'deployment/kf-registry', '--timeout=120s');
+}
