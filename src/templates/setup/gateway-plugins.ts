@@ -25,6 +25,7 @@ testData: {}
 const dynamic = ['http:', '  middlewares:', ...plugins.map(({ name }) => `    ${name}: { plugin: { ${name}: {} } }`), ''].join('\n');
 
 interface PlacedFile {
+  /** In the ConfigMap. */
   key: string;
   /** Below the working directory. */
   path: string;
@@ -39,9 +40,13 @@ function filesOf(plugin: GatewayPlugin): PlacedFile[] {
   ];
 }
 
-const files: PlacedFile[] = [...plugins.flatMap(filesOf), { key: 'dynamic.yml', path: 'dynamic.yml', text: dynamic }];
+/** What Traefik needs to run the middlewares. */
+export const gatewayFiles: readonly PlacedFile[] = [
+  ...plugins.flatMap(filesOf),
+  { key: 'dynamic.yml', path: 'dynamic.yml', text: dynamic },
+];
 
-const volume = { name: 'plugins', configMap: { name: configMapName, items: files.map(({ key, path }) => ({ key, path })) } };
+const volume = { name: 'plugins', configMap: { name: configMapName, items: gatewayFiles.map(({ key, path }) => ({ key, path })) } };
 
 /** What the middlewares add to Traefik's Deployment. */
 export const gatewayPlugins = {
@@ -59,11 +64,11 @@ export const gatewayPlugins = {
   volume,
   volumeMount: { name: volume.name, mountPath: folder, readOnly: true },
   /** Starts Traefik again when the files change. */
-  annotations: { 'kf.cloudfoundry.org/request-id': createHash('sha256').update(JSON.stringify(files)).digest('hex').slice(0, 10) },
+  annotations: { 'kf.cloudfoundry.org/request-id': createHash('sha256').update(JSON.stringify(gatewayFiles)).digest('hex').slice(0, 10) },
 };
 
 /** The sources of the plugins. */
 export function buildGatewayPlugins(namespace: string): KubeObject {
-  const data = Object.fromEntries(files.map(({ key, text }) => [key, text]));
+  const data = Object.fromEntries(gatewayFiles.map(({ key, text }) => [key, text]));
   return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: configMapName, namespace }, ...{ data } };
 }
