@@ -1,77 +1,38 @@
-// How many connections clients may have to the gateway, and how much of a request the gateway keeps that no app has read (decision 82).
+// How many connections and requests clients may have at the gateway (decision 82).
 
-/** The last part of the program. */
+/** The third part of the program. */
 export const guardConnections = String.raw`
 const (
 	// For all clients together. One address may have as many as are left for others, so the first one gets half.
 	maxConns = 8192
-	// In bytes. The gateway makes room for a whole frame of HTTP/2 as soon as its length has come; Go's own limit is 1 MB.
-	maxFrame = 16 * 1024
-	// Of what clients have sent by HTTP/2 and no app has read: for each request, and for each connection.
-	maxUpload = 256 * 1024
-	// Requests by HTTP/2 on one connection. Of cancelled ones, four times as many may wait to be ended.
-	maxStreams = 100
 	// Requests that the gateway works on, whether they have an instance or not; for one address again half. A client that cancels its requests at once can
 	// start more than end.
 	maxInside = 4096
-	// Of one connection in a second. Browsers cancel some.
-	maxCancels = 100
-	// An address with fewer connections keeps them when memory is short.
-	minLost = 16
 )
 
 var (
 	connsMu sync.Mutex
-	servers = map[*http.Server]bool{}
-	conns   = map[string]net.Conn{}
+	// How many connections an address has, and all addresses together.
 	holders = map[string]int{}
-	guests  = map[string]int{}
-	inside  int
-	// Requests that clients cancelled in the present second, by connection.
-	cancels = map[string]int{}
-)
+	held    int
+	// The connections by address and port of the client. What closes them must not wait for a lock: its holder may wait for CPU time.
+	conns sync.Map
 
-// Traefik has no options for these limits. Go reads them of the server at the beginning of each connection, so a plugin can set them.
-func limit(server *http.Server) {
-	connsMu.Lock()
-	defer connsMu.Unlock()
-	if servers[server] {
-		return
-	}
-	servers[server] = true
-	server.ConnState = count
-	// By reflection: a Traefik without this field must not fail because of it.
-	field := reflect.ValueOf(server).Elem().FieldByName("HTTP2")
-	if !field.IsValid() {
-		return
-	}
-	if field.IsNil() {
-		field.Set(reflect.New(field.Type().Elem()))
-	}
-	wanted := map[string]int64{
-		"MaxReadFrameSize":              maxFrame,
-		"MaxReceiveBufferPerConnection": maxUpload,
-		"MaxReceiveBufferPerStream":     maxUpload,
-		"MaxConcurrentStreams":          maxStreams,
-	}
-	for name, value := range wanted {
-		setting := field.Elem().FieldByName(name)
-		if setting.IsValid() {
-			setting.SetInt(value)
-		}
-	}
-}
+	insideMu sync.Mutex
+	guests   = map[string]int{}
+	inside   int
+)
 
 func hostOf(address string) string {
 	return address[:strings.LastIndexByte(address, ':')]
 }
 
 func enter(address string) bool {
-	connsMu.Lock()
-	defer connsMu.Unlock()
-	held := guests[address]
-	if held < maxInside-inside || held == 0 && inside < maxInside {
-		guests[address] = held + 1
+	insideMu.Lock()
+	defer insideMu.Unlock()
+	own := guests[address]
+	if own < maxInside-inside || own == 0 && inside < maxInside {
+		guests[address] = own + 1
 		inside++
 		return true
 	}
@@ -79,13 +40,26 @@ func enter(address string) bool {
 }
 
 func exit(address string) {
-	connsMu.Lock()
-	defer connsMu.Unlock()
+	insideMu.Lock()
+	defer insideMu.Unlock()
 	inside--
-	if guests[address] == 1 {
-		delete(guests, address)
-	} else {
-		guests[address]--
+	less(guests, address)
+}
+
+func within(least int, value int, most int) int {
+	if value < least {
+		return least
+	}
+	if value > most {
+		return most
+	}
+	return value
+}
+
+func less(numbers map[string]int, address string) {
+	numbers[address]--
+	if numbers[address] == 0 {
+		delete(numbers, address)
 	}
 }
 
@@ -94,84 +68,54 @@ func count(conn net.Conn, state http.ConnState) {
 	if state == http.StateActive || state == http.StateIdle {
 		return
 	}
-	address := hostOf(conn.RemoteAddr().String())
 	key := conn.RemoteAddr().String()
+	if state != http.StateNew {
+		uncount(key, conn)
+		return
+	}
+	address := hostOf(key)
+	most := maxConns
+	if _, lost := losers.Load(address); lost {
+		most = maxAfterLoss
+	}
 	connsMu.Lock()
-	held := holders[address]
-	allowed := true
-	if state == http.StateNew {
-		_, known := conns[key]
-		allowed = held < maxConns-len(conns) || held == 0 && len(conns) < maxConns
-		if allowed {
-			conns[key] = conn
-		}
-		if allowed && !known {
-			holders[address] = held + 1
-		}
-	} else if conns[key] == conn {
-		delete(conns, key)
-		holders[address] = held - 1
-		if held == 1 {
-			delete(holders, address)
-		}
+	own := holders[address]
+	allowed := own < maxConns-held && own < most || own == 0 && held < maxConns
+	if allowed {
+		holders[address] = own + 1
+		held++
 	}
 	connsMu.Unlock()
 	if !allowed {
 		drop(conn)
+		return
 	}
+	// One whose end nobody has seen yet.
+	if before, known := conns.Load(key); known {
+		uncount(key, before.(net.Conn))
+	}
+	conns.Store(key, conn)
 }
 
-// At once: the end of TLS would wait until the client reads.
+// Only once for each connection.
+func uncount(key string, conn net.Conn) bool {
+	if !conns.CompareAndDelete(key, conn) {
+		return false
+	}
+	connsMu.Lock()
+	held--
+	less(holders, hostOf(key))
+	connsMu.Unlock()
+	return true
+}
+
+// At once: the end of TLS would wait until the client reads. Close ends all reading, and then waits until the goroutine that reads gets CPU time.
 func drop(conn net.Conn) {
 	secure, ok := conn.(*tls.Conn)
 	if ok {
 		conn = secure.NetConn()
 	}
-	conn.Close()
-}
-
-// While memory is short, the address with the most connections loses them.
-func relieve() {
-	connsMu.Lock()
-	most := ""
-	for address, held := range holders {
-		if held > holders[most] {
-			most = address
-		}
-	}
-	closing := []net.Conn{}
-	if holders[most] > minLost {
-		for key, conn := range conns {
-			if hostOf(key) == most {
-				closing = append(closing, conn)
-			}
-		}
-	}
-	connsMu.Unlock()
-	for _, conn := range closing {
-		drop(conn)
-	}
-	runtime.GC()
-}
-
-// A client may cancel a request, but one that only starts and cancels them takes the gateway's CPU time from others.
-func cancelled(key string) {
-	connsMu.Lock()
-	cancels[key]++
-	conn := conns[key]
-	many := cancels[key] > maxCancels
-	connsMu.Unlock()
-	if many && conn != nil {
-		drop(conn)
-	}
-}
-
-func forget() {
-	for range time.Tick(time.Second) {
-		connsMu.Lock()
-		cancels = map[string]int{}
-		connsMu.Unlock()
-	}
+	go conn.Close()
 }
 
 // The first request of an entry point shows its server. The guard asks by itself, so that no connection is earlier than the limits.
@@ -189,10 +133,7 @@ func introduce() {
 				open++
 			}
 		}
-		connsMu.Lock()
-		known := len(servers)
-		connsMu.Unlock()
-		if open > 0 && known >= open {
+		if open > 0 && atomic.LoadInt64(&servers) >= int64(open) {
 			return
 		}
 	}
