@@ -57,8 +57,7 @@ function configure(folder: string, app: number): void {
   }
 }
 
-const route = (app: number): string => `  routers:
-    app: { rule: 'Host(\`${host}\`)', service: app }
+const route = (app: number): string => `    app: { rule: 'Host(\`${host}\`)', service: app }
   services:
     app: { loadBalancer: { servers: [{ url: 'http://127.0.0.3:${app}' }] } }
 `;

@@ -21,8 +21,19 @@ summary: ${plugin.summary}
 testData: {}
 `;
 
+/** For the guard's own requests: a middleware sees only those of a route. Nobody else reaches it. */
+const own = "rule: 'Host(`127.0.0.1`) && ClientIP(`127.0.0.1`)', service: noop@internal";
+
 /** Has all plugins, whether they are used or not: the gateway that still runs while setup changes it reads this file again at once. */
-const dynamic = ['http:', '  middlewares:', ...plugins.map(({ name }) => `    ${name}: { plugin: { ${name}: {} } }`), ''].join('\n');
+const dynamic = [
+  'http:',
+  '  middlewares:',
+  ...plugins.map(({ name }) => `    ${name}: { plugin: { ${name}: {} } }`),
+  '  routers:',
+  `    own: { ${own} }`,
+  `    own-tls: { ${own}, tls: {} }`,
+  '',
+].join('\n');
 
 interface PlacedFile {
   /** In the ConfigMap. */

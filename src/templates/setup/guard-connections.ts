@@ -8,6 +8,8 @@ const (
 	// Requests that the gateway works on, whether they have an instance or not; for one address again half. A client that cancels its requests at once can
 	// start more than end.
 	maxInside = 4096
+	// Seconds in which an entry point that listens may begin to answer.
+	maxRounds = 60
 )
 
 var (
@@ -124,16 +126,22 @@ func introduce() {
 		Timeout:   5 * time.Second,
 		Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}},
 	}
+	rounds := 0
 	for range time.Tick(time.Second) {
+		rounds++
 		open := 0
+		later := false
 		for _, url := range []string{"http://127.0.0.1:8000/", "http://127.0.0.1:8001/", "https://127.0.0.1:8443/"} {
 			answer, err := client.Get(url)
 			if err == nil {
 				answer.Body.Close()
 				open++
+			} else if !strings.Contains(err.Error(), "refused") {
+				// It listens, but has no certificate or no routes yet.
+				later = true
 			}
 		}
-		if open > 0 && atomic.LoadInt64(&servers) >= int64(open) {
+		if open > 0 && atomic.LoadInt64(&servers) >= int64(open) && (!later || rounds > maxRounds) {
 			return
 		}
 	}
