@@ -196,6 +196,8 @@ export const annotations = {
   /** Of a namespace: the uid of the CFOrg or CFSpace for which it was created. */
   ownerUid: kf('owner-uid'),
   revision: kf('revision'),
+  /** Of ConfigMap kf-info: what a kf must know to set this cluster up again; policy `kf-versions` compares it. */
+  setupFormat: kf('setup-format'),
   /** `allowed` on a route for every host of a domain: a policy lets only operators set it. */
   wildcard: kf('wildcard'),
   /** Of a CFRoute that moves: `SPACE-GUID/NAME` of the only CFRoute that may take its host. */

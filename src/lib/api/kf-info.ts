@@ -141,10 +141,19 @@ export function compareVersions(a: string, b: string): number {
   return 0;
 }
 
+/** CLI and controller may be this many releases apart (docs/compatibility.md). */
+const mostReleasesApart = 1;
+
 /** How many releases `a` is ahead of `b`: 1 for 0.4.x and 0.3.x. Undefined between major versions, where numbers do not tell it. */
 export function releasesAhead(a: string, b: string): number | undefined {
   const [left, right] = [numbers(a), numbers(b)];
   return left[0] === right[0] ? (left[1] ?? 0) - (right[1] ?? 0) : undefined;
+}
+
+/** The first version of the release before; of a major version's first release, that release. */
+export function releaseBefore(version: string): string {
+  const [major = 0, minor = 0] = numbers(version);
+  return `${major}.${Math.max(0, minor - mostReleasesApart)}.0`;
 }
 
 /** Throws when this kf would set up a version of the cluster that is too far before the present one; call it before the first write. */
@@ -158,9 +167,6 @@ export function requireSafeDowngrade({ controller }: KfInfo, cliVersion: string)
     },
   );
 }
-
-/** CLI and controller may be this many releases apart (docs/compatibility.md). */
-const mostReleasesApart = 1;
 
 /** Throws when the versions of CLI and controller do not fit together; call it before the first write. */
 export function requireCompatible(info: KfInfo, cliVersion: string): void {

@@ -1,7 +1,7 @@
 // `kf-info`: the description of an installation, which every command reads.
 
 import { annotations, places } from '../../lib/api/group.ts';
-import type { KfInfo, NetworkSettings } from '../../lib/api/kf-info.ts';
+import { compareVersions, releaseBefore, type KfInfo, type NetworkSettings } from '../../lib/api/kf-info.ts';
 import type { KubeObject } from '../../lib/api/object.ts';
 import { encoded } from '../metadata.ts';
 import { gatewayName, internalName, traefikName } from './gateway.ts';
@@ -9,6 +9,17 @@ import { gatewayNamespace } from './namespaces.ts';
 import { rootNamespace, systemNamespace, type SetupGateway, type SetupNetwork, type SetupPlan } from './options.ts';
 import { pullPrefix, pushHost, registryName } from './registry.ts';
 import { defined } from '../../lib/defined.ts';
+
+/**
+ * Higher than that of every release whose setup cannot take this installation back: its controller would not work beside the policies, roles and
+ * objects of this one, or apps would be replaced. 0.1.0 writes none.
+ */
+const setupFormat = 1;
+
+/** The oldest CLI that does no harm, if a release is stricter than that CLI and controller may be one release apart. */
+const oldestCli = '0.1.0';
+
+const newer = (a: string, b: string): string => (compareVersions(a, b) < 0 ? b : a);
 
 /** The address at which the CLI asks whether a URL answers. */
 export function outsideAddress({ port, address, https }: SetupGateway): NonNullable<KfInfo['gateway']['externalUrl']> {
@@ -26,7 +37,7 @@ export function kfInfo(plan: SetupPlan): KfInfo {
   const seen = own ? `https://${traefikName}.${namespace}.svc` : undefined;
   return {
     format: 1,
-    oldestCli: '0.1.0',
+    oldestCli: newer(oldestCli, releaseBefore(plan.version)),
     root: rootNamespace,
     controller: { version: plan.version, namespace: systemNamespace },
     registry: {
@@ -88,5 +99,6 @@ function networkSettings({ enforced, egress, ingress, dns, apiServer, ipv6 }: Se
 /** The ConfigMap; manifests/roles.yaml lets everybody read it. */
 export function buildInfo(plan: SetupPlan): KubeObject[] {
   const data = { 'info.json': `${JSON.stringify(kfInfo(plan), null, 2)}\n` };
-  return [{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'kf-info', namespace: rootNamespace }, ...{ data } }];
+  const metadata = { name: places.info, namespace: rootNamespace, annotations: { [annotations.setupFormat]: String(setupFormat) } };
+  return [{ apiVersion: 'v1', kind: 'ConfigMap', metadata, ...{ data } }];
 }
