@@ -46,6 +46,14 @@ function isYetToBeMade(error: unknown): boolean {
   return error instanceof KfError && error.code === 'not-found';
 }
 
+/**
+ * True when the API server knows the kind of this object as an earlier kf defined it, without a field that is new: setup changes the kind before it
+ * applies the object. The API server says it in these words only (structured-merge-diff), with the status of an internal error.
+ */
+function isYetToBeDeclared({ apiVersion }: SetupObject, error: unknown): boolean {
+  return /cloudfoundry\.org\//.test(apiVersion) && error instanceof KfError && error.message.includes('field not declared in schema');
+}
+
 function leaving(object: SetupObject): KfError {
   return new KfError('conflict', `${describeObject(object)} is being deleted; what is applied now would go with it.`, {
     hints: [`kubectl wait --for=delete ${object.kind.toLowerCase()}/${object.metadata.name}${at(object)}`, 'kf setup'],
@@ -72,6 +80,7 @@ async function planOne(cluster: Cluster, set: ObjectSet, object: SetupObject): P
     return { action: isDeepStrictEqual(comparable(live), comparable(result)) ? 'unchanged' : 'change', object };
   } catch (error) {
     if (isYetToBeMade(error)) return { action: 'create', object };
+    if (isYetToBeDeclared(object, error)) return { action: live === undefined ? 'create' : 'change', object };
     throw refused(object, error);
   }
 }
