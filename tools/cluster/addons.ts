@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 import { parseAllDocuments } from 'yaml';
 
-import { dnsServiceAddress, firstNode } from './addresses.ts';
+import { dnsServiceAddress, nodePlace } from './addresses.ts';
 import { isTrue } from './api.ts';
 import type { ApiClient, ApiObject } from './api.ts';
 import { pauseImage } from './images/index.ts';
@@ -53,9 +53,14 @@ export function addonImages<T extends { name: string }>(parts: PartPaths, images
   return images.filter(({ name }) => name === pauseImage || manifests.includes(name));
 }
 
-/** The objects that must be ready in a cluster with a node: the node and all add-ons. */
-export function expectedObjects(parts: PartPaths): ApiObject[] {
-  return [{ apiVersion: 'v1', kind: 'Node', metadata: { name: firstNode.name } }, ...readAll(parts, (text) => text)];
+/** The Node of the node with this number, as it is named in requests. */
+export function nodeObject(index: number): ApiObject {
+  return { apiVersion: 'v1', kind: 'Node', metadata: { name: nodePlace(index).name } };
+}
+
+/** The objects that must be ready in a cluster with so many nodes: the nodes and all add-ons. */
+export function expectedObjects(parts: PartPaths, nodes: number): ApiObject[] {
+  return [...Array.from({ length: nodes }, (_, index) => nodeObject(index)), ...readAll(parts, (text) => text)];
 }
 
 /** Applies objects: namespaces and CRDs first, then all others at once. */

@@ -24,6 +24,11 @@ export function nodePlace(index: number): NodePlace {
   return { name: `kf-node-${String(index)}`, address: `10.244.${String(index)}.1`, podRange: `10.244.${String(index)}.0/24` };
 }
 
+/** The device of the first node that leads to the node with this number. */
+export function nodeDevice(index: number): string {
+  return `kfn${String(index)}`;
+}
+
 export const firstNode = nodePlace(0);
 /** The registry in the names of images that are in the replacement of a public registry. */
 export const nodeRegistry = `${firstNode.address}:${String(registryPort)}`;

@@ -20,9 +20,14 @@ export function cgroupName(clusterName: string): string {
   return `kf-${clusterName}${suffix}`;
 }
 
-/** The cgroup of the node's programs: beside the pods, so that version 2 has no processes in an inner cgroup. */
-export function programCgroup(clusterName: string): string {
-  return `${cgroupName(clusterName)}/system`;
+/** The cgroup of one node, for its kubelet's pods: that of the whole cluster for the first one, and one below it for each other, so that it can be frozen alone. */
+export function nodeCgroup(clusterName: string, node: number): string {
+  return node === 0 ? cgroupName(clusterName) : `${cgroupName(clusterName)}/node-${String(node)}`;
+}
+
+/** The cgroup of a node's programs: beside the pods, so that version 2 has no processes in an inner cgroup. */
+export function programCgroup(clusterName: string, node = 0): string {
+  return `${nodeCgroup(clusterName, node)}/system`;
 }
 
 function hierarchies(): string[] {
@@ -32,23 +37,24 @@ function hierarchies(): string[] {
     .map((entry) => join(root, entry.name));
 }
 
-/** Creates a cluster's cgroups; existing ones stay. */
-export function makeCgroups(clusterName: string): void {
+/** Creates the cgroups of a node; existing ones stay. */
+export function makeCgroups(clusterName: string, node = 0): void {
+  const folders = programCgroup(clusterName, node).split('/');
   for (const hierarchy of hierarchies()) {
-    const top = join(hierarchy, cgroupName(clusterName));
-    if (isCgroupV2()) passControllersOn(hierarchy);
-    mkdirSync(top, { recursive: true });
-    if (isCgroupV2()) passControllersOn(top);
-    const below = join(hierarchy, programCgroup(clusterName));
-    mkdirSync(below, { recursive: true });
-    // Version 1 refuses processes in a cpuset that lists no cpus or memory nodes.
-    for (const file of ['cpuset.cpus', 'cpuset.mems']) {
-      if (!isCgroupV2() && existsSync(join(top, file))) {
-        const value = readFileSync(join(hierarchy, file), 'utf8');
-        writeFileSync(join(top, file), value);
-        writeFileSync(join(below, file), value);
-      }
-    }
+    folders.reduce((above, folder) => {
+      if (isCgroupV2()) passControllersOn(above);
+      const cgroup = join(above, folder);
+      mkdirSync(cgroup, { recursive: true });
+      if (!isCgroupV2()) copyCpuset(above, cgroup);
+      return cgroup;
+    }, hierarchy);
+  }
+}
+
+/** Version 1 refuses processes in a cpuset that lists no cpus or memory nodes. */
+function copyCpuset(above: string, cgroup: string): void {
+  for (const file of ['cpuset.cpus', 'cpuset.mems']) {
+    if (existsSync(join(cgroup, file))) writeFileSync(join(cgroup, file), readFileSync(join(above, file), 'utf8'));
   }
 }
 
@@ -68,11 +74,11 @@ export function joinProgramCgroup(clusterName: string): void {
   for (const hierarchy of hierarchies()) writeFileSync(join(hierarchy, programCgroup(clusterName), 'cgroup.procs'), String(process.pid));
 }
 
-/** Removes a cluster's cgroups. Processes in them must have been ended; the kernel may take a moment to forget them. */
-export async function removeCgroups(clusterName: string): Promise<void> {
+/** Removes the cgroups of a cluster, or of one of its nodes. Processes in them must have been ended; the kernel may take a moment to forget them. */
+export async function removeCgroups(clusterName: string, node = 0): Promise<void> {
   const end = Date.now() + 10_000;
   for (const hierarchy of hierarchies()) {
-    const top = join(hierarchy, cgroupName(clusterName));
+    const top = join(hierarchy, nodeCgroup(clusterName, node));
     while (existsSync(top)) {
       try {
         removeTree(top);
@@ -91,16 +97,42 @@ function removeTree(folder: string): void {
   rmdirSync(folder);
 }
 
-/** Host pids of all processes in a cluster's cgroups. */
-export function processesInCgroups(clusterName: string): number[] {
+/** Host pids of all processes in the cgroups of a cluster, or of one of its other nodes. */
+export function processesInCgroups(clusterName: string, node = 0): number[] {
   const found = new Set<number>();
   const collect = (folder: string): void => {
     for (const line of readFileSync(join(folder, 'cgroup.procs'), 'utf8').split('\n')) if (line) found.add(Number(line));
     for (const entry of readdirSync(folder, { withFileTypes: true })) if (entry.isDirectory()) collect(join(folder, entry.name));
   };
   for (const hierarchy of hierarchies()) {
-    const top = join(hierarchy, cgroupName(clusterName));
+    const top = join(hierarchy, nodeCgroup(clusterName, node));
     if (existsSync(top)) collect(top);
   }
   return [...found];
+}
+
+/** The file that freezes a cgroup with everything below it, and what it says of the states. */
+function freezer(clusterName: string, node: number): { file: string; frozen: string; thawed: string } {
+  const cgroup = nodeCgroup(clusterName, node);
+  return isCgroupV2()
+    ? { file: join(root, cgroup, 'cgroup.freeze'), frozen: '1', thawed: '0' }
+    : { file: join(root, 'freezer', cgroup, 'freezer.state'), frozen: 'FROZEN', thawed: 'THAWED' };
+}
+
+/** Whether all processes of a node are frozen. */
+export function isFrozen(clusterName: string, node: number): boolean {
+  const { file, frozen } = freezer(clusterName, node);
+  return existsSync(file) && readFileSync(file, 'utf8').trim() === frozen;
+}
+
+/** Stops all processes of a node where they are, or lets them go on. A frozen process ends, even by SIGKILL, only after that. */
+export async function setFrozen(clusterName: string, node: number, freeze: boolean): Promise<void> {
+  const { file, frozen, thawed } = freezer(clusterName, node);
+  if (!existsSync(file)) return;
+  const end = Date.now() + 10_000;
+  writeFileSync(file, freeze ? frozen : thawed);
+  while (isFrozen(clusterName, node) !== freeze) {
+    if (Date.now() > end) throw new Error(`The cgroup of node ${String(node)} does not become ${freeze ? frozen : thawed}.`);
+    await sleep(20);
+  }
 }

@@ -1,12 +1,14 @@
-// Program: `npm run cluster -- prepare | up | down | status | env`.
+// Program: `npm run cluster -- prepare | up | down | status | env | node`.
 import { parseArgs } from 'node:util';
 
 import { down } from './down.ts';
+import { actOnNode, nodeActions } from './nodes.ts';
 import { prepareRings } from './prepare.ts';
 import { clusterStatus, environmentLines } from './status.ts';
 import { readState } from './state.ts';
 import type { ClusterState } from './state.ts';
 import { up } from './up.ts';
+import type { UpOptions } from './up.ts';
 
 const usage = `usage: npm run cluster -- COMMAND [--name NAME]
 
@@ -14,9 +16,12 @@ const usage = `usage: npm run cluster -- COMMAND [--name NAME]
   up      bring a cluster up; a healthy one stays as it is
             --control-plane-only   etcd, API server and controller manager, without a node
             --kwok N               N nodes played by kwok, with a scheduler
+            --nodes N              N real nodes; the first has the control plane
   down    end it and remove its files
   status  what runs and what is ready; exit code 1 when not all is
   env     settings as shell exports:  eval "$(npm run -s cluster -- env)"
+  node kill|freeze|thaw|start N
+          end node N without warning, stop it where it is, let it go on, start it again
 
 NAME is "main" unless given.`;
 
@@ -34,6 +39,22 @@ function known(name: string): ClusterState {
   return state;
 }
 
+/** The options of `up`. */
+function sizeOf(values: { 'control-plane-only': boolean; kwok: string; nodes: string }): Pick<UpOptions, 'mode' | 'kwokNodes' | 'nodes'> {
+  const [kwokNodes, nodes] = [Number(values.kwok), Number(values.nodes)];
+  const isPlaneOnly = values['control-plane-only'];
+  if (!Number.isInteger(kwokNodes) || kwokNodes < 0) throw new Error('--kwok takes a number of nodes.');
+  if (!Number.isInteger(nodes) || nodes < 1 || nodes > 9) throw new Error('--nodes takes a number from 1 to 9.');
+  if (isPlaneOnly && nodes > 1) throw new Error('A control plane alone has no nodes: use either --control-plane-only or --nodes.');
+  return { mode: isPlaneOnly ? 'control-plane' : 'full', kwokNodes, nodes };
+}
+
+function changeNode(name: string, [action, node]: string[]): Promise<void> {
+  const known = nodeActions.find((one) => one === action);
+  if (known === undefined) throw new Error(`\`node\` takes one of ${nodeActions.join(', ')} and the number of a node.`);
+  return actOnNode(name, known, Number(node), log);
+}
+
 async function main(): Promise<void> {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
@@ -41,6 +62,7 @@ async function main(): Promise<void> {
       name: { type: 'string', default: 'main' },
       'control-plane-only': { type: 'boolean', default: false },
       kwok: { type: 'string', default: '0' },
+      nodes: { type: 'string', default: '1' },
       help: { type: 'boolean', short: 'h', default: false },
     },
   });
@@ -52,13 +74,9 @@ async function main(): Promise<void> {
   switch (command) {
     case 'prepare':
       return prepareRings(['unit', 'api', 'cluster'], log);
-    case 'up': {
-      const kwokNodes = Number(values.kwok);
-      if (!Number.isInteger(kwokNodes) || kwokNodes < 0) throw new Error('--kwok takes a number of nodes.');
-      const state = await up({ name, mode: values['control-plane-only'] ? 'control-plane' : 'full', kwokNodes, log });
-      print((await clusterStatus(state)).lines);
+    case 'up':
+      print((await clusterStatus(await up({ name, log, ...sizeOf(values) }))).lines);
       return;
-    }
     case 'down':
       log((await down(name)) ? `cluster ${name} is gone` : `there is no cluster ${name}`);
       return;
@@ -71,6 +89,8 @@ async function main(): Promise<void> {
     case 'env':
       print(environmentLines(known(name)));
       return;
+    case 'node':
+      return changeNode(name, positionals.slice(1));
     default:
       print([usage]);
       if (command !== 'help') process.exitCode = 1;

@@ -36,6 +36,11 @@ export async function waitForContainerd(init: ProcessMark, parts: PartPaths, tim
  */
 export async function bringImages(init: ProcessMark, parts: PartPaths, data: string, images: BuiltImage[]): Promise<void> {
   storeImages(images, join(data, 'registry'), nodeRegistry);
+  await importImages(init, parts, images);
+}
+
+/** Imports images for pods. Images that are present with the same digest are skipped. */
+export async function importImages(init: ProcessMark, parts: PartPaths, images: BuiltImage[]): Promise<void> {
   const listed = (await ctr(init, parts, ['images', 'ls'])).split('\n');
   const present = new Set(listed.map((line) => line.split(/\s+/)).map(([name, , digest]) => `${String(name)} ${String(digest)}`));
   const missing = images.filter((image) => image.preload && !present.has(`${image.name} ${image.digest}`));

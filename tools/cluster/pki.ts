@@ -1,18 +1,21 @@
 // Keys and certificates of a cluster, made by openssl, and the kubeconfigs that use them.
-import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { stringify } from 'yaml';
 
 import { apiPort, apiServiceAddress, firstNode, hostLink } from './addresses.ts';
+import type { NodePlace } from './addresses.ts';
 import { run } from './process.ts';
-import type { ClusterPaths } from './state.ts';
+import type { ClusterPaths, NodePaths } from './state.ts';
 
 interface CertificateRequest {
   name: string;
   authority: 'ca' | 'front-proxy-ca';
   subject: string;
   names?: string[];
+  /** Of all certificates of its authority; the name when left out. */
+  serial?: string;
 }
 
 const validDays = '3650';
@@ -34,15 +37,15 @@ function requests(clusterNumber: number): CertificateRequest[] {
     { name: 'controller-manager', authority: 'ca', subject: '/CN=system:kube-controller-manager' },
     { name: 'scheduler', authority: 'ca', subject: '/CN=system:kube-scheduler' },
     { name: 'proxy', authority: 'ca', subject: '/CN=system:kube-proxy' },
-    {
-      name: 'node',
-      authority: 'ca',
-      subject: `/O=system:nodes/CN=system:node:${firstNode.name}`,
-      names: [`DNS:${firstNode.name}`, `IP:${firstNode.address}`],
-    },
+    requestOfNode(firstNode),
     // The aggregation layer needs an authority that signs nothing else: its client certificate allows its owner to impersonate everybody.
     { name: 'front-proxy', authority: 'front-proxy-ca', subject: '/CN=front-proxy-client' },
   ];
+}
+
+function requestOfNode({ name, address }: NodePlace): CertificateRequest {
+  const subject = `/O=system:nodes/CN=system:node:${name}`;
+  return { name: 'node', authority: 'ca', subject, names: [`DNS:${name}`, `IP:${address}`], serial: name };
 }
 
 /** Creates all keys, certificates and kubeconfigs of a cluster, once; existing ones stay. */
@@ -61,6 +64,18 @@ export async function makePki(paths: ClusterPaths, clusterName: string, clusterN
   renameSync(folder, paths.pki);
 }
 
+/** Gives a further node what it needs of the keys, once: a certificate of its own, and what its programs log in with. */
+export async function makeNodePki(cluster: ClusterPaths, node: NodePaths, place: NodePlace): Promise<void> {
+  if (existsSync(node.pki)) return;
+  const folder = `${node.pki}.tmp`;
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  for (const file of ['ca.crt', 'proxy.kubeconfig', 'admin.kubeconfig']) copyFileSync(join(cluster.pki, file), join(folder, file));
+  await makeCertificate(folder, requestOfNode(place), cluster.pki);
+  writeKubeconfig(join(folder, 'node.kubeconfig'), kubeconfig(folder, 'node', 'kf', firstNode.address));
+  renameSync(folder, node.pki);
+}
+
 async function makeAuthority(folder: string, name: string): Promise<void> {
   const out = ['-keyout', join(folder, `${name}.key`), '-out', join(folder, `${name}.crt`)];
   await run('openssl', ['req', '-x509', ...newKey, ...out, '-days', validDays, '-subj', `/CN=kf-test-${name}`]);
@@ -72,14 +87,17 @@ async function makeServiceAccountKey(folder: string): Promise<void> {
   await run('openssl', ['pkey', '-in', key, '-pubout', '-out', join(folder, 'service-account.pub')]);
 }
 
-async function makeCertificate(folder: string, request: CertificateRequest): Promise<void> {
+/** @param authorities the folder with the keys of the authorities */
+async function makeCertificate(folder: string, request: CertificateRequest, authorities = folder): Promise<void> {
   const base = join(folder, request.name);
-  const authority = join(folder, request.authority);
+  const authority = join(authorities, request.authority);
   await run('openssl', ['req', ...newKey, '-keyout', `${base}.key`, '-out', `${base}.csr`, '-subj', request.subject]);
   const names = request.names ?? [`DNS:${request.name}`];
   writeFileSync(`${base}.ext`, `subjectAltName=${names.join(',')}\nextendedKeyUsage=serverAuth,clientAuth\nkeyUsage=digitalSignature\n`);
   // Each has its own serial number, because several are signed at the same time.
-  const serial = `0x${Buffer.from(request.name).toString('hex').slice(0, 36)}`;
+  const serial = `0x${Buffer.from(request.serial ?? request.name)
+    .toString('hex')
+    .slice(0, 36)}`;
   const sign = ['-CA', `${authority}.crt`, '-CAkey', `${authority}.key`, '-set_serial', serial, '-days', validDays];
   await run('openssl', ['x509', '-req', '-in', `${base}.csr`, ...sign, '-out', `${base}.crt`, '-extfile', `${base}.ext`]);
 }

@@ -1,23 +1,25 @@
 // Starts the programs of a cluster in the order of their dependencies, as many at once as possible, and waits until all are ready.
 import { mkdirSync } from 'node:fs';
 
-import { addonImages, addonObjects, applyObjects, expectedObjects, notReady } from './addons.ts';
-import { firstNode } from './addresses.ts';
+import { addonImages, addonObjects, applyObjects, expectedObjects, nodeObject, notReady } from './addons.ts';
+import { firstNode, nodePlace } from './addresses.ts';
 import { ApiClient, waitUntil } from './api.ts';
 import type { ApiObject } from './api.ts';
+import { programCgroup } from './cgroups.ts';
 import { apiServer, controllerManager, etcd, kwok, scheduler, writeAuditPolicy } from './control-plane.ts';
-import { bringImages, waitForContainerd } from './image-store.ts';
+import { bringImages, importImages, waitForContainerd } from './image-store.ts';
 import type { BuiltImage } from './images/index.ts';
 import { makeNamespaces, startInside } from './namespaces.ts';
 import type { NodeProgram } from './namespaces.ts';
+import { connectToFirstNode, connectToHost } from './network.ts';
 import { npmMirror } from './npm-mirror.ts';
 import { partPath } from './parts.ts';
 import type { PartPaths } from './parts.ts';
-import { makePki } from './pki.ts';
+import { makeNodePki, makePki } from './pki.ts';
 import type { ProcessMark } from './process.ts';
-import { clusterPaths, writeState } from './state.ts';
+import { clusterPaths, nodeCount, nodePaths, writeState } from './state.ts';
 import type { ClusterState } from './state.ts';
-import { containerd, kubelet, kubeProxy, networkPolicies, registries, writeWorkerConfig } from './worker.ts';
+import { containerd, kubelet, kubeProxy, networkPolicies, registries, writeRegistryConfig, writeWorkerConfig } from './worker.ts';
 
 const apiTimeoutMs = 60_000;
 const readyTimeoutMs = 180_000;
@@ -42,9 +44,11 @@ export async function startCluster(
   mkdirSync(paths.config, { recursive: true });
   await makePki(paths, state.name, state.number);
   writeAuditPolicy(paths);
-  writeWorkerConfig(paths, state.name, firstNode);
-  state.init = await makeNamespaces(state.name, state.number);
+  writeWorkerConfig(paths, state.name, 0);
+  writeRegistryConfig(paths);
+  state.init = await makeNamespaces(state.name, 0);
   writeState(state);
+  await connectToHost(state.init, state.number, paths.folder);
   const client = new ApiClient(paths.adminKubeconfig);
   const startedAt = Date.now();
   const timed = (line: string): void => {
@@ -54,6 +58,8 @@ export async function startCluster(
   try {
     const api = startControlPlane(start);
     await Promise.all([api, ...(state.mode === 'full' ? [startNode(start, api), startAddons(start, api)] : [])]);
+    // After the add-ons, which are then on the first node.
+    for (let index = 1; index < nodeCount(state); index += 1) await startFurtherNode(start, index);
     if (state.kwokNodes > 0) await startKwok(start);
   } finally {
     client.close();
@@ -61,7 +67,7 @@ export async function startCluster(
 }
 
 function run(start: Start, program: NodeProgram): Promise<void> {
-  return startInside(start.init, start.state.name, program);
+  return startInside(start.init, programCgroup(start.state.name), program);
 }
 
 async function startControlPlane(start: Start): Promise<void> {
@@ -94,11 +100,46 @@ async function startNode(start: Start, api: Promise<void>): Promise<void> {
   start.log('all images are imported');
 }
 
+/** Starts a node that does not run, in a cluster that does: at the first time, or with the files that it had. Returns when it is ready. */
+export async function startNodeAlone(
+  state: ClusterState,
+  index: number,
+  ingredients: Pick<Start, 'parts' | 'images' | 'log'>,
+): Promise<void> {
+  const client = new ApiClient(clusterPaths(state.name).adminKubeconfig);
+  try {
+    if (state.init === undefined) throw new Error(`Cluster ${state.name} does not run.`);
+    await startFurtherNode({ state, init: state.init, client, ...ingredients }, index);
+  } finally {
+    client.close();
+  }
+}
+
+async function startFurtherNode(start: Start, index: number): Promise<void> {
+  const { state, parts } = start;
+  const [paths, place] = [nodePaths(state.name, index), nodePlace(index)];
+  mkdirSync(paths.config, { recursive: true });
+  await makeNodePki(clusterPaths(state.name), paths, place);
+  writeWorkerConfig(paths, state.name, index);
+  const init = await makeNamespaces(state.name, index);
+  state.others = { ...state.others, [index]: init };
+  writeState(state);
+  await connectToFirstNode(start.init, init, place, index);
+  const launch = (program: NodeProgram): Promise<void> => startInside(init, programCgroup(state.name, index), program);
+  await launch(containerd(parts));
+  await waitForContainerd(init, parts, apiTimeoutMs);
+  // It pulls all others from the registry of the first node when a pod needs them.
+  await importImages(init, parts, addonImages(parts, start.images));
+  await Promise.all([kubelet(parts, place), kubeProxy(parts), networkPolicies(parts, place)].map(launch));
+  await waitForObjects(start, [nodeObject(index)]);
+  start.log(`${place.name} is ready`);
+}
+
 async function startAddons(start: Start, api: Promise<void>): Promise<void> {
   await api;
   await applyObjects(start.client, addonObjects(start.parts, start.images));
   start.log('add-ons are applied');
-  await waitForObjects(start, expectedObjects(start.parts));
+  await waitForObjects(start, expectedObjects(start.parts, 1));
 }
 
 async function waitForObjects(start: Start, objects: ApiObject[]): Promise<void> {

@@ -33,9 +33,13 @@ export interface ClusterState {
   number: number;
   mode: ClusterMode;
   kwokNodes: number;
+  /** Number of real nodes; missing: 1. */
+  nodes?: number;
+  /** Init of the namespaces of each node but the first, by its number in the cluster. */
+  others?: Record<string, ProcessMark>;
   /** True while `up` works on it; if `up` is interrupted, the cluster is not repaired but started again. */
   starting?: boolean;
-  /** Init of the namespaces; all processes of the cluster except the forwarder are its descendants. */
+  /** Init of the first node's namespaces; all processes of the cluster except the forwarder and the other nodes are its descendants. */
   init?: ProcessMark;
   forwarder?: ProcessMark;
   /** Port on the host's loopback that is forwarded to port 80 of the node. */
@@ -46,32 +50,52 @@ export interface ClusterState {
   parts: Record<string, string>;
 }
 
-/** Absolute paths below the state folder. */
-export interface ClusterPaths {
+/** Number of real nodes of a cluster, those of kwok not counted. */
+export function nodeCount({ mode, nodes = 1 }: Pick<ClusterState, 'mode' | 'nodes'>): number {
+  return mode === 'full' ? nodes : 0;
+}
+
+/** Init of the namespaces of a node; undefined for one that was never started. */
+export function initOf(state: ClusterState, node: number): ProcessMark | undefined {
+  return node === 0 ? state.init : state.others?.[node];
+}
+
+/** Absolute paths of one node. Its folder is /run/kf inside. */
+export interface NodePaths {
   folder: string;
-  stateFile: string;
   pki: string;
   log: string;
-  auditLog: string;
   pids: string;
   data: string;
   config: string;
+}
+
+/** Absolute paths below the state folder, which is that of the first node too. */
+export interface ClusterPaths extends NodePaths {
+  stateFile: string;
+  auditLog: string;
   adminKubeconfig: string;
 }
 
+function nodePathsIn(folder: string): NodePaths {
+  const below = (name: string): string => join(folder, name);
+  return { folder, pki: below('pki'), log: below('log'), pids: below('pids'), data: below('data'), config: below('config') };
+}
+
 export function clusterPaths(name: string): ClusterPaths {
-  const folder = join(clustersFolder(), name);
+  const node = nodePathsIn(join(clustersFolder(), name));
   return {
-    folder,
-    stateFile: join(folder, 'cluster.json'),
-    pki: join(folder, 'pki'),
-    log: join(folder, 'log'),
-    auditLog: join(folder, 'log', 'audit.log'),
-    pids: join(folder, 'pids'),
-    data: join(folder, 'data'),
-    config: join(folder, 'config'),
-    adminKubeconfig: join(folder, 'kubeconfig'),
+    ...node,
+    stateFile: join(node.folder, 'cluster.json'),
+    auditLog: join(node.log, 'audit.log'),
+    adminKubeconfig: join(node.folder, 'kubeconfig'),
   };
+}
+
+/** The paths of a node by its number in the cluster. */
+export function nodePaths(name: string, node: number): NodePaths {
+  const { folder } = clusterPaths(name);
+  return nodePathsIn(node === 0 ? folder : join(folder, 'nodes', String(node)));
 }
 
 /** Reads the record of a cluster; undefined if there is none. */

@@ -2,14 +2,15 @@
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-import { hostLink, nodeRegistry, privateRegistry, registryPort } from './addresses.ts';
+import { hostLink, nodePlace, nodeRegistry, privateRegistry, registryPort } from './addresses.ts';
 import { expectedObjects, notReady } from './addons.ts';
 import { ApiClient } from './api.ts';
+import { isFrozen } from './cgroups.ts';
 import { processesInNamespaces } from './namespaces.ts';
 import { npmMirrorUrl } from './npm-mirror.ts';
 import { partPath } from './parts.ts';
 import { isRunning } from './process.ts';
-import { clusterPaths } from './state.ts';
+import { clusterPaths, initOf, nodeCount, nodePaths } from './state.ts';
 import type { ClusterState } from './state.ts';
 
 /** Environment variables for people and tests. */
@@ -50,14 +51,14 @@ export async function clusterStatus(state: ClusterState): Promise<{ ready: boole
   if (!isRunning(state.init)) return { ready: false, lines: [`${head}: stopped`] };
   const client = new ApiClient(clusterPaths(state.name).adminKubeconfig);
   try {
-    const programs = runningPrograms(state);
     const apiReady = await client.isReady();
-    const missing = apiReady && state.mode === 'full' ? await notReady(client, expectedObjects(state.parts)) : [];
+    const missing = apiReady && state.mode === 'full' ? await notReady(client, expectedObjects(state.parts, nodeCount(state))) : [];
     const ready = apiReady && missing.length === 0;
     const lines = [
       `${head}: ${ready ? 'ready' : 'not ready'}`,
       `API server: ${apiReady ? 'ready' : 'does not answer'} at https://${hostLink(state.number).clusterAddress}:6443`,
-      `programs: ${programs.join(' ')}; ${String(processesInNamespaces(state.init).length)} processes in all`,
+      `programs: ${programsOf(state, 0)}`,
+      ...furtherNodes(state),
       ...(missing.length > 0 ? [`not ready: ${missing.join(', ')}`] : []),
       ...(state.mode === 'full' ? [httpLine(state)] : []),
     ];
@@ -67,11 +68,24 @@ export async function clusterStatus(state: ClusterState): Promise<{ ready: boole
   }
 }
 
-function runningPrograms(state: ClusterState): string[] {
-  const { pids } = clusterPaths(state.name);
+/** The programs of a running node, and the number of all its processes. */
+function programsOf(state: ClusterState, node: number): string {
+  const init = initOf(state, node);
+  if (!isRunning(init)) return 'none';
+  const { pids } = nodePaths(state.name, node);
   const names = existsSync(pids) ? readdirSync(pids) : [];
-  const inside = (name: string): string => `/proc/${String(state.init?.pid)}/root/proc/${readFileSync(join(pids, name), 'utf8').trim()}`;
-  return names.map((name) => (existsSync(inside(name)) ? name : `${name} (ended)`));
+  const inside = (name: string): string => `/proc/${String(init.pid)}/root/proc/${readFileSync(join(pids, name), 'utf8').trim()}`;
+  const said = names.map((name) => (existsSync(inside(name)) ? name : `${name} (ended)`));
+  return `${said.join(' ')}; ${String(processesInNamespaces(init).length)} processes in all`;
+}
+
+/** A line for each node but the first. */
+function furtherNodes(state: ClusterState): string[] {
+  return Array.from({ length: Math.max(0, nodeCount(state) - 1) }, (_, index) => index + 1).map((node) => {
+    const { name } = nodePlace(node);
+    if (!isRunning(initOf(state, node))) return `${name}: stopped`;
+    return `${name}: ${isFrozen(state.name, node) ? 'frozen' : 'runs'}: ${programsOf(state, node)}`;
+  });
 }
 
 function httpLine(state: ClusterState): string {

@@ -15,7 +15,7 @@ import type { PartPaths } from './parts.ts';
 import { prepareCluster } from './prepare.ts';
 import { isRunning } from './process.ts';
 import { startCluster } from './start.ts';
-import { clusterPaths, listStates, readState, withLock, writeState } from './state.ts';
+import { clusterPaths, listStates, nodeCount, readState, withLock, writeState } from './state.ts';
 import type { ClusterMode, ClusterState } from './state.ts';
 
 export interface UpOptions {
@@ -23,6 +23,8 @@ export interface UpOptions {
   mode: ClusterMode;
   /** Number of nodes that kwok simulates; 0 for none. */
   kwokNodes: number;
+  /** Number of real nodes. */
+  nodes: number;
   log: (line: string) => void;
 }
 
@@ -37,7 +39,7 @@ async function upLocked(options: UpOptions, parts: PartPaths, images: BuiltImage
   if (before && before.mode !== options.mode) {
     throw new Error(`Cluster ${options.name} exists in mode ${before.mode}. Run \`npm run cluster -- down --name ${options.name}\` first.`);
   }
-  const reason = before && (await reasonToStart(before, options.kwokNodes, parts));
+  const reason = before && (await reasonToStart(before, options, parts));
   if (before && reason === undefined) {
     await refresh(before, parts, images, options.log);
     options.log(`cluster ${options.name} is up already, nothing to do`);
@@ -49,6 +51,7 @@ async function upLocked(options: UpOptions, parts: PartPaths, images: BuiltImage
   }
   const state = before ?? (await newState(options));
   state.kwokNodes = options.kwokNodes;
+  state.nodes = options.nodes;
   state.parts = { ...parts };
   if (state.mode === 'full') await fetchNpmPackages(options.log);
   const startedAt = Date.now();
@@ -95,9 +98,14 @@ const runningBinaries = ['kfnode', 'containerd', 'containerd-shim-runc-v2', 'run
 const patienceMs = 20_000;
 
 /** Why a recorded cluster does not match the request, or undefined if it does and is ready. */
-async function reasonToStart(state: ClusterState, kwokNodes: number, parts: PartPaths): Promise<string | undefined> {
+async function reasonToStart(
+  state: ClusterState,
+  { kwokNodes, nodes }: Pick<UpOptions, 'kwokNodes' | 'nodes'>,
+  parts: PartPaths,
+): Promise<string | undefined> {
   if (!isRunning(state.init)) return 'it does not run';
   if (state.kwokNodes !== kwokNodes) return 'the number of kwok nodes is another';
+  if (state.mode === 'full' && nodeCount(state) !== nodes) return 'the number of nodes is another';
   const changed = runningBinaries.find((name) => parts[name] !== undefined && parts[name] !== state.parts[name]);
   if (changed !== undefined) return `${changed} was built anew`;
   if (state.starting) return 'an earlier start was cut off';
@@ -113,7 +121,7 @@ async function whatIsNotReady(state: ClusterState, parts: PartPaths): Promise<st
   const client = new ApiClient(clusterPaths(state.name).adminKubeconfig);
   try {
     if (!(await client.isReady())) return 'the API server is not ready';
-    const missing = state.mode === 'full' ? await notReady(client, expectedObjects(parts)) : [];
+    const missing = state.mode === 'full' ? await notReady(client, expectedObjects(parts, nodeCount(state))) : [];
     return missing.length > 0 ? `not ready: ${missing.join(', ')}` : undefined;
   } finally {
     client.close();

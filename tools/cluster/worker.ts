@@ -7,6 +7,7 @@ import { stringify } from 'yaml';
 import {
   bridge,
   dnsServiceAddress,
+  nodePlace,
   nodeRegistry,
   podRangeOfCluster,
   privateRegistry,
@@ -16,29 +17,39 @@ import {
   serviceRange,
 } from './addresses.ts';
 import type { NodePlace } from './addresses.ts';
-import { cgroupName } from './cgroups.ts';
+import { nodeCgroup } from './cgroups.ts';
 import type { NodeProgram } from './namespaces.ts';
 import { pauseImage } from './images/index.ts';
 import { partPath } from './parts.ts';
 import type { PartPaths } from './parts.ts';
-import type { ClusterPaths } from './state.ts';
+import type { NodePaths } from './state.ts';
 
 export const containerdSocket = '/run/containerd/containerd.sock';
 const config = '/run/kf/config';
 
-/** Writes the configuration of all programs of a node. */
-export function writeWorkerConfig(paths: ClusterPaths, clusterName: string, node: NodePlace): void {
-  const write = (file: string, content: string): void => {
-    mkdirSync(dirname(join(paths.config, file)), { recursive: true });
-    writeFileSync(join(paths.config, file), content);
+function writerIn(folder: string): (file: string, content: string) => void {
+  return (file, content) => {
+    mkdirSync(dirname(join(folder, file)), { recursive: true });
+    writeFileSync(join(folder, file), content);
   };
+}
+
+/** Writes the configuration of the programs that every node has. @param index the number of the node */
+export function writeWorkerConfig(paths: NodePaths, clusterName: string, index: number): void {
+  const write = writerIn(paths.config);
+  const node = nodePlace(index);
   write('containerd.toml', containerdConfig());
   for (const registry of [nodeRegistry, privateRegistry]) write(`certs.d/${registry}/hosts.toml`, `server = "http://${registry}"\n`);
   write('cni/10-kf.conflist', JSON.stringify(cniConfig(node), undefined, 2));
   // The cluster has no connection to the outside, so there is no other name server to ask.
   write('resolv.conf', '');
-  write('kubelet.yaml', stringify(kubeletConfig(clusterName)));
+  write('kubelet.yaml', stringify(kubeletConfig(nodeCgroup(clusterName, index))));
   write('kube-proxy.yaml', stringify(proxyConfig(node)));
+}
+
+/** Writes the configuration of the registries, which the first node has. */
+export function writeRegistryConfig(paths: NodePaths): void {
+  const write = writerIn(paths.config);
   write('registry.yaml', stringify(registryConfig(registryPort)));
   write('private-registry.yaml', stringify(privateRegistryConfig()));
   write('htpasswd', `${privateRegistryUser.name}:${privatePasswordHash}\n`);
@@ -80,13 +91,14 @@ function cniConfig(node: NodePlace): object {
     cniVersion: '1.0.0',
     name: 'kf',
     plugins: [
-      { type: 'bridge', bridge, isGateway: true, ipMasq: true, hairpinMode: true, ipam },
+      // Addresses of pods stay as they are on the way to another node, where policies compare them; network.ts replaces those that leave the cluster.
+      { type: 'bridge', bridge, isGateway: true, ipMasq: false, hairpinMode: true, ipam },
       { type: 'portmap', capabilities: { portMappings: true }, snat: true },
     ],
   };
 }
 
-function kubeletConfig(clusterName: string): object {
+function kubeletConfig(cgroup: string): object {
   return {
     apiVersion: 'kubelet.config.k8s.io/v1beta1',
     kind: 'KubeletConfiguration',
@@ -96,7 +108,7 @@ function kubeletConfig(clusterName: string): object {
     cgroupDriver: 'cgroupfs',
     failCgroupV1: false,
     // Two kubelets on one kernel must not take each other's pods for orphans.
-    cgroupRoot: `/${cgroupName(clusterName)}`,
+    cgroupRoot: `/${cgroup}`,
     clusterDNS: [dnsServiceAddress],
     clusterDomain: 'cluster.local',
     containerRuntimeEndpoint: `unix://${containerdSocket}`,
