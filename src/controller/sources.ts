@@ -50,9 +50,20 @@ function withoutTemplate<T extends StatefulSet | Stored<Job>>(object: T): T {
   return { ...object, spec };
 }
 
-/** The controller reads only the addresses of a node. */
-function trimNode({ apiVersion, kind, metadata: { name, uid, resourceVersion }, status }: Stored<Node>): Stored<Node> {
-  return { ...defined({ apiVersion, kind }), metadata: { name, uid, resourceVersion }, status: { addresses: status?.addresses ?? [] } };
+/** The controller reads only the addresses of a node, whether it answers, and whether it takes new pods. */
+function trimNode({ apiVersion, kind, metadata: { name, uid, resourceVersion }, spec, status }: Stored<Node>): Stored<Node> {
+  const { addresses = [], conditions = [] } = status ?? {};
+  const ready = conditions.find(({ type }) => type === 'Ready');
+  return {
+    ...defined({ apiVersion, kind }),
+    metadata: { name, uid, resourceVersion },
+    spec: defined({ unschedulable: spec?.unschedulable }),
+    status: {
+      addresses,
+      conditions:
+        ready === undefined ? [] : [{ type: 'Ready', status: ready.status, ...defined({ lastTransitionTime: ready.lastTransitionTime }) }],
+    },
+  };
 }
 
 /** The labels and annotations of a RoleBinding that the controller reads or copies. */

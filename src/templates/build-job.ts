@@ -9,6 +9,7 @@ import type { Container, EnvVar, PodSpec, Volume, VolumeMount } from '../lib/api
 import type { EnvVar as BuildVariable } from '../lib/api/types.generated.ts';
 import { buildPaths, buildScript, platformApi, registryKeys, registryScript, releaseFile } from './build-scripts.ts';
 import type { LifecycleInput } from './build-scripts.ts';
+import { leaveLostNode } from './node-loss.ts';
 import { nonRootContainer } from './pod-security.ts';
 
 export interface BuildJobInput {
@@ -174,6 +175,7 @@ function podSpec(input: BuildJobInput): PodSpec {
     shareProcessNamespace: false,
     terminationGracePeriodSeconds: 1,
     imagePullSecrets: input.pullSecrets.map((name) => ({ name })),
+    tolerations: leaveLostNode,
     securityContext: {
       runAsNonRoot: true,
       runAsUser: input.uid,

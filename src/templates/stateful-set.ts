@@ -9,6 +9,7 @@ import type { Container, PodSpec } from '../lib/api/pod.ts';
 import type { AppWorkload, CFProcess } from '../lib/api/types.generated.ts';
 import { buildInstanceEnv } from './pod-env.ts';
 import { ownerReference } from './metadata.ts';
+import { leaveLostNode } from './node-loss.ts';
 import { unprivilegedContainer } from './pod-security.ts';
 import { defined } from '../lib/defined.ts';
 import { defaultGraceSeconds } from '../lib/api/kf-info.ts';
@@ -16,8 +17,6 @@ import { defaultGraceSeconds } from '../lib/api/kf-info.ts';
 /** Contract 6.4: in every space; it has no rights and no token. */
 const appAccount = 'korifi-app';
 const defaultDrainSeconds = 4;
-/** How long a pod stays bound to a node that is silent. */
-const nodeLossSeconds = 30;
 
 /** The generation's hash; for an AppWorkload that somebody else made, a hash of its name. */
 export function generationOf(workload: Stored<AppWorkload>): string {
@@ -112,7 +111,6 @@ function podSpec(workload: Stored<AppWorkload>): PodSpec {
     whenUnsatisfiable: 'ScheduleAnyway' as const,
     labelSelector: selector,
   });
-  const leave = (key: string) => ({ key, operator: 'Exists' as const, effect: 'NoExecute' as const, tolerationSeconds: nodeLossSeconds });
   return {
     ...(spec.sidecars === undefined || spec.sidecars.length === 0 ? {} : { initContainers: sidecars(workload) }),
     containers: [container(workload)],
@@ -122,7 +120,7 @@ function podSpec(workload: Stored<AppWorkload>): PodSpec {
     imagePullSecrets: (spec.imagePullSecrets ?? []).map(({ name }) => ({ name })),
     securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
     terminationGracePeriodSeconds: (spec.drainSeconds ?? defaultDrainSeconds) + (spec.graceSeconds ?? defaultGraceSeconds),
-    tolerations: [leave('node.kubernetes.io/not-ready'), leave('node.kubernetes.io/unreachable')],
+    tolerations: leaveLostNode,
     topologySpreadConstraints: [spread('topology.kubernetes.io/zone'), spread('kubernetes.io/hostname')],
     ...(spec.architecture === undefined ? {} : { nodeSelector: { 'kubernetes.io/arch': spec.architecture } }),
     ...defined({ volumes }),

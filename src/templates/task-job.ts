@@ -6,6 +6,7 @@ import { apiVersionOf, type Stored } from '../lib/api/object.ts';
 import type { CFApp, CFTask, Droplet, EnvVar, TaskWorkload } from '../lib/api/types.generated.ts';
 import { defined } from '../lib/defined.ts';
 import { ownerReference } from './metadata.ts';
+import { leaveLostNode } from './node-loss.ts';
 import { buildHomeEnv, databaseUrlKey, literalCommand, vcapServicesKey } from './pod-env.ts';
 import { unprivilegedContainer } from './pod-security.ts';
 
@@ -103,6 +104,7 @@ export function buildTaskJob(workload: Stored<TaskWorkload>): Job {
           enableServiceLinks: false,
           imagePullSecrets: (spec.imagePullSecrets ?? []).map(({ name }) => ({ name })),
           securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
+          tolerations: leaveLostNode,
           containers: [
             {
               name: 'workload',

@@ -15,6 +15,7 @@ import { index, watch } from '../runtime/reconciler.ts';
 import type { Context, Reconciler, Stores } from '../runtime/reconciler.ts';
 import { TerminalError, WaitingError } from '../runtime/result.ts';
 import type { Result } from '../runtime/result.ts';
+import { abandonPod, lostNodeText, nodeIndexes, untilPodAbandoned, watchNodes } from '../instances/nodes.ts';
 import { conditionsWith, notReady, readyStatement, writeStatus } from '../runtime/status.ts';
 import type { Statement } from '../runtime/status.ts';
 import { keyOf, splitKey } from '../runtime/store.ts';
@@ -65,9 +66,10 @@ export function buildWorkloadReconciler(tools: BuildTools): Reconciler {
       watch<Job>(jobType, keyOfBuild),
       watch<Pod>(podType, keyOfBuild),
       watch<BuilderInfo>(kinds.builderInfo, openWorkloads),
+      watchNodes(keyOfBuild),
     ],
     reads: [kinds.build],
-    indexes: [buildsByApp, index(podType, byWorkload, keyOfBuild)],
+    indexes: [buildsByApp, index(podType, byWorkload, keyOfBuild), ...nodeIndexes],
     reconcile: async (key, context) => {
       const { ns, name } = splitKey(key);
       const live = context.stores.of(kinds.buildWorkload).get(ns, name);
@@ -127,10 +129,21 @@ async function followJob(context: Context, live: Stored<BuildWorkload>, job: Sto
       return fail(context, live, outcome);
     case 'running':
       await write(context, live, {}, [running(reasons.buildRunning, ''), readyStatement]);
-      return undefined;
+      return followEnd(context, live, pod);
     case 'waiting':
       return wait(context, live, outcome);
   }
+}
+
+/** A pod that ends, and whose node does not answer, never says how it ended. */
+async function followEnd(context: Context, live: Stored<BuildWorkload>, pod: Stored<Pod>): Promise<Result | undefined> {
+  const wait = await untilPodAbandoned(context, pod);
+  if (wait === undefined) return undefined;
+  if (wait > 0) return { requeueAfterMs: wait };
+  return fail(context, live, {
+    failure: { reason: reasons.nodeLost },
+    message: `${lostNodeText(pod.spec?.nodeName)}; the build ran there.`,
+  });
 }
 
 function podOf(context: Context, live: Stored<BuildWorkload>): Stored<Pod> | undefined {
@@ -261,6 +274,9 @@ async function removeJob(context: Context, live: Stored<BuildWorkload>): Promise
 /** Ends the pod when its containers do not end by themselves, as one does not that waits for a container that was killed. */
 async function endContainers(context: Context, live: Stored<BuildWorkload>, pod: Stored<Pod>): Promise<Result | undefined> {
   const { namespace, name, uid } = pod.metadata;
+  const wait = await untilPodAbandoned(context, pod);
+  if (wait === 0) await abandonPod(context, pod);
+  if (wait !== undefined) return wait === 0 ? undefined : { requeueAfterMs: wait };
   const stillRuns = pod.status?.containerStatuses?.some((status) => status.state?.terminated === undefined) ?? true;
   if (!stillRuns || pod.spec?.activeDeadlineSeconds === endAtOnce) return undefined;
   const since = Date.parse(findCondition(live, conditionTypes.succeeded)?.lastTransitionTime ?? '');

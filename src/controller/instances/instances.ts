@@ -33,6 +33,8 @@ export interface Instance {
   since?: string;
   /** It answers its readiness check, and its end has not begun. */
   ready: boolean;
+  /** Its node takes no new instances, since its operator empties it. */
+  leaving?: boolean;
   /** Milliseconds of the wall clock at which it became ready. */
   readySince?: number;
   /** Its end has begun. */

@@ -13,6 +13,7 @@ import { eventTime, latestEvent } from '../runtime/latest-event.ts';
 import { Remembered } from '../runtime/memory.ts';
 import { index, watch, type Context, type Index, type Stores, type Watch } from '../runtime/reconciler.ts';
 import type { Instances, Problem } from './instances.ts';
+import { isLeaving, lostSince, nodeIndexes, watchNodes } from './nodes.ts';
 import { instanceOf } from './pod-state.ts';
 
 /** Kubelets rotate a log at 10 MiB; this is some more. */
@@ -48,6 +49,10 @@ export const podsOfApp = (stores: Stores, app: string): Stored<Pod>[] => stores.
 export function watchInstances(keys: (instance: Pick<KubeObject, 'metadata'>, stores: Stores) => readonly string[]): Watch {
   return watch<Pod>(podType, keys);
 }
+
+/** The same for what changes of the nodes that instances run on. It needs {@link nodeIndexes}. */
+export const watchNodesOfInstances = (keys: (instance: Pick<KubeObject, 'metadata'>) => readonly string[]): Watch => watchNodes(keys);
+export { nodeIndexes };
 
 const readyCondition = ({ status }: Pod) => status?.conditions?.find((one) => one.type === 'Ready' && one.status === 'True');
 
@@ -137,7 +142,14 @@ export function podInstances(context: Context): Instances {
       return pods.by(instancesByProcess.name, `${ns}/${processGuid}`).map((pod) => {
         const generation = pod.metadata.labels?.[labels.generation] ?? '';
         const uid = pod.metadata.uid;
-        const facts = { now, expectations: expectations(generation), firstSeen: (cause: string) => firstSeen(context, uid, cause, now) };
+        const node = pod.spec?.nodeName;
+        const facts = {
+          now,
+          expectations: expectations(generation),
+          firstSeen: (cause: string) => firstSeen(context, uid, cause, now),
+          lostSince: lostSince(context.stores, node),
+          leaving: isLeaving(context.stores, node),
+        };
         const instance = instanceOf(pod, facts);
         // The pod has overcome its causes: one that comes back later gets its whole patience again.
         if (instance.ready) context.memory.of(causesSeen).delete(uid);

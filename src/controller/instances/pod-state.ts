@@ -10,6 +10,8 @@ import { sidecarOf } from '../../lib/api/names.ts';
 import type { ContainerStateTerminated, ContainerStatus } from '../../lib/api/pod.ts';
 import type { Expectations, Instance, Problem } from './instances.ts';
 import { defined } from '../../lib/defined.ts';
+import { timestamp } from '../runtime/clock.ts';
+import { lostNodeText } from './nodes.ts';
 
 /** How long a cause that might go away is watched before it counts as a failure. */
 const patienceMs = 8_000;
@@ -46,6 +48,10 @@ export interface PodFacts {
   expectations: Expectations;
   /** When a cause without its own timestamp was first seen on this pod. */
   firstSeen: (cause: string) => number;
+  /** Milliseconds of the wall clock since when the cluster has not heard of the pod's node; left out for one that answers. */
+  lostSince?: number | undefined;
+  /** The pod's node takes no new pods. */
+  leaving?: boolean;
 }
 
 function appContainer(pod: Pod): ContainerStatus | undefined {
@@ -204,8 +210,17 @@ function endedByKubelet({ status }: Pod): Problem | undefined {
   return { reason: 'Unknown', cause: causeOfPodEnd(status.reason, status.message), message, final: true };
 }
 
-/** Why the pod does not serve. Undefined when it serves, may still start, or is ending. */
+/** What the status of a pod on a silent node says of it is old. It is no failure of the app, and passes when the pod is made again elsewhere. */
+function onLostNode(pod: Pod, { lostSince }: PodFacts): Problem | undefined {
+  if (lostSince === undefined || isPodReady(pod) || pod.status?.phase === 'Failed') return undefined;
+  const message = `${lostNodeText(pod.spec?.nodeName)}; the instance is started on another node as soon as Kubernetes gives this one up.`;
+  return { reason: 'Unknown', cause: 'node-lost', message, final: false };
+}
+
+/** Why the pod does not serve. Undefined when it serves, may still start, or is ending on a node that answers. */
 export function problemOf(pod: Pod, facts: PodFacts): Problem | undefined {
+  const lost = onLostNode(pod, facts);
+  if (lost !== undefined) return lost;
   if (isPodReady(pod) || pod.metadata.deletionTimestamp !== undefined) return undefined;
   const status = appContainer(pod);
   const known =
@@ -251,23 +266,33 @@ function indexOf(pod: Stored<Pod>): number {
   return Number(pod.metadata.labels?.[labels.podIndex] ?? pod.metadata.name.split('-').at(-1));
 }
 
-function factsOf(pod: Stored<Pod>, status: ContainerStatus | undefined, facts: PodFacts): Partial<Instance> {
+/** The state, and since when: an instance on a node that does not answer is down, whatever its pod says. */
+function knownStateOf(pod: Pod, status: ContainerStatus | undefined, facts: PodFacts, problem: Problem | undefined): State {
+  if (problem?.cause !== 'node-lost' || facts.lostSince === undefined) return stateOf(pod, status);
+  return { state: 'DOWN', since: timestamp(facts.lostSince) };
+}
+
+function factsOf(pod: Stored<Pod>, status: ContainerStatus | undefined, facts: PodFacts): Partial<Instance> & Pick<Instance, 'state'> {
   const problem = problemOf(pod, facts);
+  const { state, since } = knownStateOf(pod, status, facts, problem);
   const readySince = time(condition(pod, 'Ready')?.lastTransitionTime);
   const startedAt = time(status?.state?.running?.startedAt);
-  return defined({
-    startedAt: Number.isNaN(startedAt) ? undefined : startedAt,
-    since: stateOf(pod, status).since,
-    readySince: isPodReady(pod) && !Number.isNaN(readySince) ? readySince : undefined,
-    node: pod.spec?.nodeName,
-    goneBy: pod.metadata.deletionTimestamp === undefined ? undefined : time(pod.metadata.deletionTimestamp),
-    owner: pod.metadata.ownerReferences?.find(({ controller }) => controller === true)?.uid,
-    address: pod.status?.podIP,
-    exitCode: endOf(status)?.exitCode,
-    problem,
-    reason: problem?.reason,
-    details: problem?.message,
-  });
+  return {
+    state,
+    ...defined({
+      startedAt: Number.isNaN(startedAt) ? undefined : startedAt,
+      since,
+      readySince: isPodReady(pod) && !Number.isNaN(readySince) ? readySince : undefined,
+      node: pod.spec?.nodeName,
+      goneBy: pod.metadata.deletionTimestamp === undefined ? undefined : time(pod.metadata.deletionTimestamp),
+      owner: pod.metadata.ownerReferences?.find(({ controller }) => controller === true)?.uid,
+      address: pod.status?.podIP,
+      exitCode: endOf(status)?.exitCode,
+      problem,
+      reason: problem?.reason,
+      details: problem?.message,
+    }),
+  };
 }
 
 export function instanceOf(pod: Stored<Pod>, facts: PodFacts): Instance {
@@ -278,9 +303,9 @@ export function instanceOf(pod: Stored<Pod>, facts: PodFacts): Instance {
     generation: pod.metadata.labels?.[labels.generation] ?? '',
     pod: name,
     uid,
-    state: stateOf(pod, status).state,
     ready: isPodReady(pod),
     ending: deletionTimestamp !== undefined,
+    ...(facts.leaving === true ? { leaving: true } : {}),
     created: time(creationTimestamp) || 0,
     restarts: status?.restartCount ?? 0,
     ...factsOf(pod, status, facts),

@@ -10,7 +10,7 @@ import { isHeld } from '../../lib/api/held.ts';
 import { isCanceled } from '../../lib/api/rollout.ts';
 import type { AppWorkload, CFApp, CFBuild, CFProcess, CFRoute, Droplet } from '../../lib/api/types.generated.ts';
 import { buildBudget } from '../../templates/stateful-set.ts';
-import { instancesByProcess, watchInstances } from '../instances/pod-instances.ts';
+import { instancesByProcess, nodeIndexes, watchInstances, watchNodesOfInstances } from '../instances/pod-instances.ts';
 import { watch, type Context, type Reconciler } from '../runtime/reconciler.ts';
 import { WaitingError, type Result } from '../runtime/result.ts';
 import { conditionsWith, readyStatement, writeStatus, type Statement } from '../runtime/status.ts';
@@ -44,6 +44,7 @@ export function processReconciler(): Reconciler {
       watch<CFApp>(kinds.app, (app, stores) => processKeys(keyOf(app), stores)),
       watch<AppWorkload>(kinds.appWorkload, (workload) => ownKey(workload, workload.spec.GUID)),
       watchInstances((instance) => ownKey(instance, instance.metadata.labels?.[labels.guid])),
+      watchNodesOfInstances((instance) => ownKey(instance, instance.metadata.labels?.[labels.guid])),
       watch<CFRoute>(kinds.route, processesOfRoute),
       watch<HttpRoute>(httpRouteType, (route, stores) => {
         const own = stores.of(kinds.route).get(route.metadata.namespace, route.metadata.name);
@@ -58,7 +59,7 @@ export function processReconciler(): Reconciler {
       watch<PodDisruptionBudget>(podDisruptionBudgetType, (budget) => ownKey(budget, budget.metadata.labels?.[labels.guid])),
     ],
     reads: [kinds.space, kinds.org, kinds.domain, namespaceType],
-    indexes: [...appIndexes, instancesByProcess, halvesByOwner],
+    indexes: [...appIndexes, instancesByProcess, halvesByOwner, ...nodeIndexes],
     reconcile: (key, context) => reconcile(key, context, rollouts),
   };
 }
@@ -70,12 +71,12 @@ async function reconcile(key: string, context: Context, rollouts: Rollouts): Pro
   const app = context.stores.of(kinds.app).get(ns, live.spec.appRef.name);
   if (app === undefined || !mayAct(app)) return undefined;
   const process = await withProcessDefaults(context, live);
-  await ensureBudget(context, process, wantedInstances(app, process));
 
   const droplet = dropletOf(app, app.spec.currentDropletRef?.name, context.stores);
   const target = await aimOf(context, app, process, droplet).catch((error: unknown) => tellWhy(context, app, process, error));
   if (target === 'again') return { requeueAfterMs: 1 };
   const outcome = target === undefined ? undefined : await rollouts.step(context, app, process, target);
+  await ensureBudget(context, process, outcome?.guarded ?? wantedInstances(app, process) > 1);
   const ready: Statement = readyStatement;
   await writeStatus(context, kinds.process, process, {
     ...process.status,
@@ -193,12 +194,13 @@ function lastOf(process: Stored<CFProcess>, workloads: readonly Stored<AppWorklo
   return of(current) ?? workloads.findLast(({ metadata }) => served.has(metadata.labels?.[labels.generation] ?? '')) ?? workloads.at(-1);
 }
 
-async function ensureBudget(context: Context, process: Stored<CFProcess>, desired: number): Promise<void> {
+/** @param guarded whether evictions must leave some of its instances */
+async function ensureBudget(context: Context, process: Stored<CFProcess>, guarded: boolean): Promise<void> {
   const { namespace, name } = process.metadata;
   const live = context.stores.of(podDisruptionBudgetType).get(namespace, name);
-  if (desired > 1 && live === undefined) {
+  if (guarded && live === undefined) {
     await context.cluster.create(podDisruptionBudgetType, buildBudget(process), { signal: context.signal });
-  } else if (desired <= 1 && live?.metadata.uid !== undefined) {
+  } else if (!guarded && live?.metadata.uid !== undefined) {
     await context.cluster.delete(podDisruptionBudgetType, namespace, name, { uid: live.metadata.uid, signal: context.signal });
   }
 }

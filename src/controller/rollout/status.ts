@@ -36,12 +36,12 @@ function statusOf(instance: Instance): InstanceStatus {
 
 /**
  * One entry per index. While two generations have an instance of one index, the running one counts, then the one of the wanted generation.
- * Ending instances have no entry.
+ * Ending instances have no entry, except on a node that does not answer: nobody knows when these end.
  */
 export function instancesStatus(instances: readonly Instance[], wanted: string): Record<string, InstanceStatus> {
   const order = (instance: Instance): number => rank[instance.state] * 2 + (instance.generation === wanted ? 0 : 1);
   const chosen = new Map<number, Instance>();
-  for (const instance of instances.filter(({ ending }) => !ending)) {
+  for (const instance of instances.filter(({ ending, problem }) => !ending || problem?.cause === 'node-lost')) {
     const present = chosen.get(instance.index);
     if (present === undefined || order(instance) < order(present)) chosen.set(instance.index, instance);
   }

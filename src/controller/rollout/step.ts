@@ -13,6 +13,7 @@ import { routesTo, spaceOf, wantedInstances } from '../relations.ts';
 import { httpRouteOf } from '../shared-routes.ts';
 import { canaryStepOf } from './canary.ts';
 import type { Target } from './cancellation.ts';
+import { evacuationIn, withoutSpare, type Evacuation } from './evacuation.ts';
 import { workloadsOf } from './generation.ts';
 import { noteOf } from './note.ts';
 import { acceptance, isSettled, type Proof, type Proofs } from './traffic-probe.ts';
@@ -33,6 +34,8 @@ const loadMs = 500;
 
 export interface StepOutcome {
   status: CFProcessStatus;
+  /** Evictions must leave some of the instances. */
+  guarded: boolean;
   requeueAfterMs?: number;
 }
 
@@ -54,7 +57,8 @@ export class Rollouts {
     const plan = this.#plan(view, proven, assessment.failed);
     // Before the instances go whose lines it has.
     if (assessment.cause !== undefined) await keepVerdict(context, app, failureOf(assessment.cause, process.spec.processType));
-    await this.#act(view, plan);
+    const evacuation = evacuationIn(view, plan, assessment.absent !== undefined);
+    await this.#act(view, plan, evacuation);
     const note = noteOf(view, proof);
     const facts: RolloutFacts = {
       process,
@@ -74,7 +78,7 @@ export class Rollouts {
       targetUid: target.workload.metadata.uid,
       now: context.now(),
     };
-    return this.#report(view, plan, facts);
+    return { ...this.#report(view, plan, facts), guarded: evacuation.guarded };
   }
 
   #look(context: Context, app: Stored<CFApp>, process: Stored<CFProcess>, { workload: target, isUnknownBefore }: Target): View {
@@ -221,23 +225,20 @@ export class Rollouts {
   }
 
   /** Scales down first, so that ending instances free resources for new ones. */
-  async #act(view: View, plan: RolloutPlan): Promise<void> {
+  async #act(view: View, plan: RolloutPlan, { spare }: Evacuation): Promise<void> {
     const { context } = view;
-    const change = (workload: Stored<AppWorkload>): number => (plan.instances[generationOf(workload)] ?? 0) - workload.spec.instances;
+    const extra = (hash: string): number => (hash === plan.goal ? spare : 0);
+    const wanted = (hash: string): number => (plan.instances[hash] ?? 0) + extra(hash);
+    const change = (workload: Stored<AppWorkload>): number => wanted(generationOf(workload)) - workload.spec.instances;
     for (const workload of view.workloads.toSorted((a, b) => change(a) - change(b))) {
       const { namespace, name, resourceVersion, uid } = workload.metadata;
       const hash = generationOf(workload);
       if (plan.remove.includes(hash)) {
         await context.cluster.delete(kinds.appWorkload, namespace, name, { uid, propagation: 'Background', signal: context.signal });
       } else if (change(workload) !== 0) {
-        const spec = { instances: plan.instances[hash] ?? 0 };
-        await context.cluster.mergePatch(
-          kinds.appWorkload,
-          namespace,
-          name,
-          { metadata: { resourceVersion }, spec },
-          { signal: context.signal },
-        );
+        const marks = { [annotations.spare]: extra(hash) > 0 ? 'true' : null };
+        const patch = { metadata: { resourceVersion, annotations: marks }, spec: { instances: wanted(hash) } };
+        await context.cluster.mergePatch(kinds.appWorkload, namespace, name, patch, { signal: context.signal });
       }
     }
   }
@@ -281,10 +282,10 @@ export class Rollouts {
     return before.generations?.find((generation) => generation.hash === hash);
   }
 
-  #report(view: View, plan: RolloutPlan, facts: RolloutFacts): StepOutcome {
+  #report(view: View, plan: RolloutPlan, facts: RolloutFacts): Omit<StepOutcome, 'guarded'> {
     const weights = printWeights(plan.weights);
     const isStarted = view.app.spec.desiredState === 'STARTED';
-    const present = instancesStatus(view.instances, view.hash);
+    const present = withoutSpare(instancesStatus(view.instances, view.hash), view);
     const status: CFProcessStatus = {
       // Counted by index: during a rollout, two instances with one index count as one.
       actualInstances: Object.values(present).filter(({ ready }) => ready === true).length,

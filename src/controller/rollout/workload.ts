@@ -2,12 +2,13 @@
 // of instances changes.
 
 import type { Stored } from '../../lib/api/object.ts';
-import { nodeType, statefulSetType, type StatefulSet } from '../../lib/api/core.ts';
+import { statefulSetType, type StatefulSet } from '../../lib/api/core.ts';
 import { kinds, labels, places } from '../../lib/api/group.ts';
 import type { AppWorkload, CFApp, CFProcess } from '../../lib/api/types.generated.ts';
 import { buildStatefulSet, generationOf, statefulSetNameOf } from '../../templates/stateful-set.ts';
 import type { Instance } from '../instances/instances.ts';
-import { instancesByProcess, podInstances, watchInstances } from '../instances/pod-instances.ts';
+import { untilAbandoned } from '../instances/nodes.ts';
+import { instancesByProcess, nodeIndexes, podInstances, watchInstances, watchNodesOfInstances } from '../instances/pod-instances.ts';
 import { watch, type Context, type Reconciler } from '../runtime/reconciler.ts';
 import { conditionsWith, readyStatement, writeMetadata, writeStatus } from '../runtime/status.ts';
 import { wholeOf } from '../runtime/whole.ts';
@@ -16,11 +17,7 @@ import { appIndexes, processKeys, workloadsByProcess } from '../relations.ts';
 import { expectationsOf } from './assessment.ts';
 import { instancesStatus, summaryOf } from './status.ts';
 
-/** A node that has been silent for this long does not stop its instances any more. */
-const silentNodeMs = 40_000;
-/** An instance gets this long beyond its termination grace period before the controller looks at its node. */
-const overdueMs = 5_000;
-const overduePollMs = 10_000;
+const shortestPauseMs = 250;
 
 const workloadKeys = (processKey: string, stores: Context['stores']): string[] =>
   stores.of(kinds.appWorkload).by(workloadsByProcess.name, processKey).map(keyOf);
@@ -32,10 +29,11 @@ export const appWorkloadReconciler: Reconciler = {
     watch(kinds.appWorkload),
     watch<StatefulSet>(statefulSetType, (set) => owned(set)),
     watchInstances((instance) => owned(instance)),
+    watchNodesOfInstances(owned),
     watch<CFProcess>(kinds.process, (process, stores) => workloadKeys(keyOf(process), stores)),
     watch<CFApp>(kinds.app, (app, stores) => processKeys(keyOf(app), stores).flatMap((key) => workloadKeys(key, stores))),
   ],
-  indexes: [...appIndexes, instancesByProcess],
+  indexes: [...appIndexes, instancesByProcess, ...nodeIndexes],
   reconcile: async (key, context) => {
     const { ns, name } = splitKey(key);
     const found = context.stores.of(kinds.appWorkload).get(ns, name);
@@ -83,26 +81,18 @@ function isDecided(context: Context, workload: Stored<AppWorkload>): boolean {
   return isSeen(process) && isSeen(app);
 }
 
-/** Deletes ending instances whose node is silent, so that others can take their place. */
+/** Deletes ending instances whose node is silent, so that others can take their place. Returns when to look again. */
 async function releaseOverdue(context: Context, workload: Stored<AppWorkload>): Promise<number | undefined> {
-  const now = context.now();
-  const ending = instancesOf(context, workload).filter((instance) => instance.goneBy !== undefined);
-  if (ending.length === 0) return undefined;
-  for (const instance of ending) {
-    if ((instance.goneBy ?? now) + overdueMs >= now || !(await isSilent(context, instance.node))) continue;
+  const waits: number[] = [];
+  for (const instance of instancesOf(context, workload)) {
+    const wait = await untilAbandoned(context, instance);
+    if (wait === undefined) continue;
+    waits.push(wait);
+    if (wait > 0) continue;
     context.log.warn('instance on a silent node deleted', { pod: instance.pod, node: instance.node });
     await podInstances(context).abandon(workload.metadata.namespace, instance);
   }
-  return overduePollMs;
-}
-
-async function isSilent(context: Context, nodeName: string | undefined): Promise<boolean> {
-  if (nodeName === undefined) return false;
-  const node = await context.cluster.get(nodeType, undefined, nodeName, context.signal);
-  if (node === undefined) return true;
-  const ready = node.status?.conditions?.find(({ type }) => type === 'Ready');
-  const silentSince = Date.parse(ready?.lastTransitionTime ?? '');
-  return ready?.status === 'Unknown' && context.now() - silentSince >= silentNodeMs;
+  return waits.length === 0 ? undefined : Math.max(shortestPauseMs, Math.min(...waits));
 }
 
 /** Instances of this generation. */

@@ -174,8 +174,10 @@ export class Manager {
     });
     for (const type of [configMapType, ...(reconciler.reads ?? [])]) this.#informerFor(type);
     for (const { type, name, of } of reconciler.indexes ?? []) this.#informerFor(type).store.addIndex(name, of);
-    for (const { type, keys } of reconciler.watches) {
+    for (const { type, keys, only } of reconciler.watches) {
       this.#informerFor(type).listen((before, after) => {
+        const isKnown = before !== undefined && after !== undefined && before !== after;
+        if (isKnown && only !== undefined && !only(before, after)) return;
         const affected = new Set<string>();
         for (const object of [before, after]) {
           for (const key of object === undefined ? [] : keys(object, this.#stores)) affected.add(key);

@@ -24,6 +24,8 @@ export interface Stores {
 export interface Watch {
   type: ResourceType;
   keys: (object: Stored, stores: Stores) => readonly string[];
+  /** Which changes of an object that stays matter; default: all. */
+  only?: (before: Stored, after: Stored) => boolean;
 }
 
 /** A typed {@link Watch}. Without `keys` the object's own key is queued. */

@@ -5,9 +5,10 @@ import type { Stored } from '../../lib/api/object.ts';
 import { findCondition } from '../../lib/api/conditions.ts';
 import { jobType, type Job } from '../../lib/api/core.ts';
 import { podType, type Pod } from '../../lib/api/pod-kind.ts';
-import { conditionTypes, kinds, labels } from '../../lib/api/group.ts';
+import { conditionTypes, kinds, labels, reasons } from '../../lib/api/group.ts';
 import type { CFTask, TaskWorkload } from '../../lib/api/types.generated.ts';
 import { buildTaskJob, finishedTaskTtlSeconds } from '../../templates/task-job.ts';
+import { abandonPod, lostNodeText, lostSince, nodeIndexes, untilPodAbandoned, watchNodes } from '../instances/nodes.ts';
 import { problemOf } from '../instances/pod-state.ts';
 import { index, watch, type Context, type Reconciler } from '../runtime/reconciler.ts';
 import type { Result } from '../runtime/result.ts';
@@ -23,17 +24,24 @@ const podsByTask = index<Pod>(podType, 'task', keyOfTask);
 
 export const taskWorkloadReconciler: Reconciler = {
   name: 'task-workload',
-  watches: [watch(kinds.taskWorkload), watch<CFTask>(kinds.task), watch<Job>(jobType, keyOfTask), watch<Pod>(podType, keyOfTask)],
-  indexes: [podsByTask],
+  watches: [
+    watch(kinds.taskWorkload),
+    watch<CFTask>(kinds.task),
+    watch<Job>(jobType, keyOfTask),
+    watch<Pod>(podType, keyOfTask),
+    watchNodes(keyOfTask),
+  ],
+  indexes: [podsByTask, ...nodeIndexes],
   reconcile: async (key, context) => {
     const { ns, name } = splitKey(key);
     const workload = context.stores.of(kinds.taskWorkload).get(ns, name);
     if (workload === undefined || workload.metadata.deletionTimestamp !== undefined) return undefined;
     const has = (type: string): boolean => findCondition(workload, type)?.status === 'True';
     const job = context.stores.of(jobType).get(ns, name);
+    const pod = context.stores.of(podType).by(podsByTask.name, key)[0];
     if (has(conditionTypes.succeeded) || has(conditionTypes.failed)) {
       await letGo(context, workload, job);
-      return undefined;
+      return abandon(context, pod);
     }
     if (job === undefined && !has(conditionTypes.started)) {
       const whole = await wholeOf(context, kinds.taskWorkload, workload);
@@ -45,7 +53,7 @@ export const taskWorkloadReconciler: Reconciler = {
       await (has(conditionTypes.started) ? release(context, workload, job) : write(context, workload, started));
       return undefined;
     }
-    return observe(context, workload, job, context.stores.of(podType).by(podsByTask.name, key)[0]);
+    return observe(context, workload, job, pod);
   },
 };
 
@@ -85,6 +93,8 @@ async function letGo(context: Context, workload: Stored<TaskWorkload>, job: Stor
   await context.cluster.mergePatch(jobType, namespace, name, patch, { signal: context.signal });
 }
 
+const endOf = (pod: Stored<Pod> | undefined) => pod?.status?.containerStatuses?.[0]?.state?.terminated;
+
 async function observe(
   context: Context,
   workload: Stored<TaskWorkload>,
@@ -95,19 +105,51 @@ async function observe(
     await write(context, workload, failed('JobDeleted', 'The Job of the task was deleted.'));
     return undefined;
   }
-  const ended = pod?.status?.containerStatuses?.[0]?.state?.terminated;
+  const ended = endOf(pod);
   if (job.status?.conditions?.some(({ type, status }) => type === 'Complete' && status === 'True') === true) {
     await write(context, workload, started, { type: conditionTypes.succeeded, status: 'True', reason: 'JobSucceeded', message: '' });
     return undefined;
   }
   const failure = job.status?.conditions?.find(({ type, status }) => type === 'Failed' && status === 'True');
-  if (failure !== undefined) {
-    const message = ended === undefined ? (failure.message ?? '') : `Failed with exit code: ${String(ended.exitCode)}`;
-    await write(context, workload, started, failed(ended?.reason ?? failure.reason ?? 'Unknown', message));
-    return undefined;
-  }
+  if (failure !== undefined) return fail(context, workload, failure, pod);
   await write(context, workload, started);
-  return ended === undefined && pod !== undefined ? giveUp(context, workload, job, pod) : undefined;
+  if (ended !== undefined || pod === undefined) return undefined;
+  const wait = await untilPodAbandoned(context, pod);
+  if (wait === 0) return failLost(context, workload, pod);
+  return wait === undefined ? giveUp(context, workload, job, pod) : { requeueAfterMs: wait };
+}
+
+/** @param failure the condition of the Job */
+async function fail(
+  context: Context,
+  workload: Stored<TaskWorkload>,
+  failure: { reason?: string; message?: string },
+  pod: Stored<Pod> | undefined,
+): Promise<Result | undefined> {
+  const ended = endOf(pod);
+  if (ended === undefined && isOnLostNode(context, pod)) return failLost(context, workload, pod);
+  const message = ended === undefined ? (failure.message ?? '') : `Failed with exit code: ${String(ended.exitCode)}`;
+  await write(context, workload, started, failed(ended?.reason ?? failure.reason ?? 'Unknown', message));
+  return undefined;
+}
+
+const isOnLostNode = ({ stores }: Context, pod: Stored<Pod> | undefined): pod is Stored<Pod> =>
+  pod?.metadata.deletionTimestamp !== undefined && lostSince(stores, pod.spec?.nodeName) !== undefined;
+
+/** The end of the task is in its status before its pod is removed, so that the Job has no say in the reason. */
+async function failLost(context: Context, workload: Stored<TaskWorkload>, pod: Stored<Pod>): Promise<Result | undefined> {
+  const message = `${lostNodeText(pod.spec?.nodeName)}. How far the task came there is not known; it is not run again.`;
+  await write(context, workload, started, failed(reasons.nodeLost, message));
+  return abandon(context, pod);
+}
+
+/** Removes the pod of a finished task that its node does not end; until then it counts in the quota. */
+async function abandon(context: Context, pod: Stored<Pod> | undefined): Promise<Result | undefined> {
+  const wait = await untilPodAbandoned(context, pod);
+  if (pod === undefined || wait === undefined) return undefined;
+  if (wait > 0) return { requeueAfterMs: wait };
+  await abandonPod(context, pod);
+  return undefined;
 }
 
 /** A pod that cannot start would wait for ever, so the task fails with the cause and the Job is deleted. */

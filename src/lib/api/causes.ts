@@ -179,6 +179,7 @@ const ofReasons: Readonly<Record<string, CauseCode>> = {
   OOMKilled: 'oom',
   QuotaExceeded: 'quota',
   [reasons.unschedulable]: 'no-room',
+  [reasons.nodeLost]: 'node-lost',
   TaskCanceled: 'cancelled',
 };
 
@@ -193,6 +194,7 @@ const ofBuilds: Readonly<Record<string, CauseCode>> = {
   [reasons.builderNotFound]: 'no-builder',
   [reasons.sourceFetchFailed]: 'source-fetch',
   [reasons.registryRefused]: 'build-registry',
+  [reasons.nodeLost]: 'node-lost',
   [reasons.unschedulable]: 'no-room',
 };
 

@@ -168,6 +168,8 @@ export const annotations = {
   applying: kf('applying'),
   deployId: kf('deploy-id'),
   liveHash: kf('live-hash'),
+  /** `true` on an AppWorkload that has an instance more than wanted, while the wanted one leaves its node. */
+  spare: kf('spare'),
   /** Of a CFProcess: the change of its app up to which settings wait for the next start. */
   held: kf('held'),
   /** Of a CFApp: `VERSION/DEPLOY-ID` of its last rollback. */
@@ -277,6 +279,7 @@ export const reasons = {
   unschedulable: 'Unschedulable',
   outOfMemory: 'OutOfMemory',
   buildTimeout: 'BuildTimeout',
+  nodeLost: 'NodeLost',
   invalidDomainRef: 'InvalidDomainRef',
   notShared: 'NotShared',
   tooManyDestinations: 'TooManyDestinations',

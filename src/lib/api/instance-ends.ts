@@ -13,11 +13,19 @@ export interface Ending {
   event: Pick<AppEvent, 'type' | 'description'>;
 }
 
-const disruption = ({ status }: Pod): { time: string; message: string } | undefined => {
+/** The reason, in an event, of an end because of a node that does not answer. */
+export const nodeLostReason = 'NODE_LOST';
+
+const disruption = ({ spec, status }: Pod): { time: string; reason: string; message: string } | undefined => {
   const condition = status?.conditions?.find(({ type }) => type === 'DisruptionTarget');
-  if (condition?.status === 'True')
-    return { time: condition.lastTransitionTime ?? '', message: condition.message ?? condition.reason ?? '' };
-  return status?.reason === 'Evicted' ? { time: '', message: status.message ?? '' } : undefined;
+  if (condition?.status === 'True') {
+    const time = condition.lastTransitionTime ?? '';
+    // The taints for which a pod of an app is deleted are those of nodes that are not ready or not reachable.
+    if (condition.reason === 'DeletionByTaintManager')
+      return { time, reason: nodeLostReason, message: `Node '${spec?.nodeName ?? ''}' does not answer.` };
+    return { time, reason: 'EVICTED', message: condition.message ?? condition.reason ?? '' };
+  }
+  return status?.reason === 'Evicted' ? { time: '', reason: 'EVICTED', message: status.message ?? '' } : undefined;
 };
 
 /** How an instance ended without being told to: its program ended, or the cluster took it from its node. */
@@ -28,7 +36,7 @@ export function endingOf(pod: Stored<Pod>, process: Stored<CFProcess>): Ending |
   const evicted = disruption(pod);
   if (evicted !== undefined) {
     const time = evicted.time === '' ? (pod.metadata.creationTimestamp ?? '') : evicted.time;
-    return { pod, process, time, event: { type: 'audit.app.process.rescheduling', description: about('EVICTED', evicted.message) } };
+    return { pod, process, time, event: { type: 'audit.app.process.rescheduling', description: about(evicted.reason, evicted.message) } };
   }
   const container = pod.status?.containerStatuses?.find(({ name }) => name === 'application');
   const ended = container?.state?.terminated ?? container?.lastState?.terminated;

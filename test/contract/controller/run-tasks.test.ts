@@ -7,10 +7,11 @@ import { createLogger } from '../../../src/controller/runtime/log.ts';
 import { Manager } from '../../../src/controller/runtime/manager.ts';
 import { sources } from '../../../src/controller/sources.ts';
 import { findCondition } from '../../../src/lib/api/conditions.ts';
-import { configMapType, jobType, secretType } from '../../../src/lib/api/core.ts';
+import { configMapType, jobType, nodeType, secretType } from '../../../src/lib/api/core.ts';
 import { podType, type Pod } from '../../../src/lib/api/pod-kind.ts';
 import { kinds, labels } from '../../../src/lib/api/group.ts';
 import type { CFApp, CFTask } from '../../../src/lib/api/types.generated.ts';
+import { defined } from '../../../src/lib/defined.ts';
 import { MemoryCluster } from '../../support/memory-cluster.ts';
 import { patienceMs } from '../../support/until.ts';
 import { info } from './build-scene.ts';
@@ -91,18 +92,35 @@ const condition = (name: string, type: string) => findCondition(task(name) ?? { 
 const jobsMade = (): string[] => cluster.writes.filter(({ verb, kind }) => verb === 'create' && kind === 'Job').map(({ name }) => name);
 
 /** The pod of the task's Job with one container in that state, as the Job controller and the kubelet make it. */
-async function givePod(name: string, state: object, phase: 'Pending' | 'Running' | 'Failed' | 'Succeeded' = 'Running'): Promise<void> {
+async function givePod(
+  name: string,
+  state: object,
+  phase: 'Pending' | 'Running' | 'Failed' | 'Succeeded' = 'Running',
+  { nodeName, ...metadata }: { nodeName?: string; deletionTimestamp?: string } = {},
+): Promise<void> {
   const made = job(name);
   const container = { name: 'workload', image: 'shop:1', imageID: '', ready: false, restartCount: 0, state };
   await cluster.create<Pod>(podType, {
     metadata: {
+      ...metadata,
       name: `${name}-pod`,
       namespace: ns,
       labels: { ...made?.spec?.template.metadata?.labels },
       ownerReferences: [{ apiVersion: 'batch/v1', kind: 'Job', name, uid: made?.metadata.uid ?? '' }],
     },
+    spec: { containers: [], ...defined({ nodeName }) },
     status: { phase, containerStatuses: [container] },
   });
+}
+
+const dead = 'dead-node';
+
+/** A node that has been silent for long, with the pod of the task, whose end began as long ago. */
+async function giveLostPod(name: string): Promise<void> {
+  const since = new Date(Date.now() - 300_000).toISOString();
+  const conditions = [{ type: 'Ready', status: 'Unknown' as const, lastTransitionTime: since }];
+  await cluster.create(nodeType, { metadata: { name: dead }, status: { conditions } });
+  await givePod(name, { running: { startedAt: since } }, 'Running', { deletionTimestamp: since, nodeName: dead });
 }
 
 async function endJob(name: string, type: 'Complete' | 'Failed', reason = ''): Promise<void> {
@@ -345,5 +363,33 @@ describe('a task without its app', () => {
   test('ends at once if it is cancelled', async () => {
     await makeTask('task-1', { command: 'rake', canceled: true });
     await until(() => expect(condition('task-1', 'Failed')).toMatchObject({ status: 'True', reason: 'TaskCanceled' }));
+  });
+});
+
+describe('a task whose node is lost', () => {
+  const said = `Node '${dead}' does not answer. How far the task came there is not known; it is not run again.`;
+
+  test('fails with its node as the reason, its pod is removed, and it is not run again', async () => {
+    await makeApp();
+    await makeTask('task-lost');
+    await until(() => expect(job('task-lost')?.spec?.suspend).toBe(false));
+    await giveLostPod('task-lost');
+    await until(() => expect(condition('task-lost', 'Failed')).toMatchObject({ status: 'True', reason: 'NodeLost', message: said }));
+    await until(() => expect(cluster.peek(podType, ns, 'task-lost-pod')).toBeUndefined());
+    const removal = cluster.writes.find(({ verb, name }) => verb === 'delete' && name === 'task-lost-pod')?.body;
+    expect(removal).toMatchObject({ gracePeriodSeconds: 0, uid: expect.any(String) as string });
+    expect(jobsMade()).toEqual(['task-lost']);
+  });
+
+  test('has the same reason when the Job says first that it failed', async () => {
+    await makeApp();
+    await makeTask('task-lost');
+    await until(() => expect(job('task-lost')?.spec?.suspend).toBe(false));
+    await stop();
+    await giveLostPod('task-lost');
+    await endJob('task-lost', 'Failed', 'BackoffLimitExceeded');
+    startController('two');
+    await until(() => expect(condition('task-lost', 'Failed')).toMatchObject({ reason: 'NodeLost', message: said }));
+    await until(() => expect(cluster.peek(podType, ns, 'task-lost-pod')).toBeUndefined());
   });
 });

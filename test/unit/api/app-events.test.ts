@@ -6,6 +6,7 @@ import { entriesFor, eventsName, mostEvents, readEvents, readSeen, type Seen } f
 import { annotations, labels } from '../../../src/lib/api/group.ts';
 import type { AppEvent } from '../../../src/lib/api/results.ts';
 import type { AppRollout, CFApp, CFBuild, CFProcess, CFRoute, CFServiceBinding, CFTask } from '../../../src/lib/api/types.generated.ts';
+import type { Stored } from '../../../src/lib/api/object.ts';
 import type { Pod } from '../../../src/lib/api/pod-kind.ts';
 import { asStored } from '../../support/stored.ts';
 
@@ -181,6 +182,25 @@ describe('what happened to an app', () => {
     const evicted = pod({ phase: 'Failed', reason: 'Evicted', message: 'The node was low on resource: memory.' });
     expect(lines(between(objects({ processes: [web()] }), objects({ processes: [web()], pods: [evicted] })))).toEqual([
       'audit.app.process.rescheduling web index: 3, reason: EVICTED, instance: web-0, exit_description: The node was low on resource: memory.',
+    ]);
+  });
+
+  it('has instances whose node is lost, and instances that were evicted', () => {
+    const disrupted = (reason: string, message: string): Stored<Pod> => {
+      const condition = { type: 'DisruptionTarget', status: 'True' as const, reason, message, lastTransitionTime: '2026-11-22T11:59:00Z' };
+      return { ...pod({ conditions: [condition] }), spec: { containers: [], nodeName: 'node-1' } };
+    };
+    const after = (one: Stored<Pod>) => between(objects({ processes: [web()] }), objects({ processes: [web()], pods: [one] }));
+    expect(after(disrupted('DeletionByTaintManager', 'Taint manager: deleting due to NoExecute taint'))).toEqual([
+      {
+        time: '2026-11-22T11:59:00Z',
+        type: 'audit.app.process.rescheduling',
+        actor: 'web',
+        description: "index: 3, reason: NODE_LOST, instance: web-0, exit_description: Node 'node-1' does not answer.",
+      },
+    ]);
+    expect(lines(after(disrupted('EvictionByEvictionAPI', 'Eviction API: evicting')))).toEqual([
+      'audit.app.process.rescheduling web index: 3, reason: EVICTED, instance: web-0, exit_description: Eviction API: evicting',
     ]);
   });
 

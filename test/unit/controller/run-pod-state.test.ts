@@ -73,6 +73,26 @@ const unschedulable = (seconds: number): CoreCondition => ({
   type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message: '0/1 nodes are available: 1 Insufficient memory.', lastTransitionTime: ago(seconds),
 }); // prettier-ignore
 
+describe('an instance on a node that does not answer', () => {
+  const lost = facts({ lostSince: now - 5_000 });
+  const cause = { state: 'DOWN', since: '2026-11-21T09:59:55Z', problem: { cause: 'node-lost', final: false } };
+
+  test.each([
+    ['that was ready', pod({ state: running(5) })],
+    ['whose end has begun', pod({ state: running(5), deleted: true })],
+    ['that ended there before', pod({ state: terminated(1, 3), restarts: 4 })],
+  ])('%s is down because of its node', (_, one) => {
+    expect(instanceOf(one, lost)).toMatchObject(cause);
+  });
+
+  test('counts as running until Kubernetes says that it is not ready, and one that the node ended keeps its reason', () => {
+    expect(instanceOf(pod({ state: running(5), ready: true }), lost)).toMatchObject({ state: 'RUNNING' });
+    const evicted = pod({ state: running(5) });
+    const status = { ...evicted.status, phase: 'Failed' as const, reason: 'Evicted', message: 'The node was low on resource: memory.' };
+    expect(problemOf({ ...evicted, status }, lost)).toMatchObject({ cause: 'evicted' });
+  });
+});
+
 describe('the reason why an instance does not serve', () => {
   test.each([
     ['a pod that is being made', pod({}), undefined],

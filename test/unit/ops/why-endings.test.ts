@@ -20,6 +20,12 @@ const crash = (minute: string, status: number, index = 0, note = ''): AppEvent =
 const full = 'Pod ephemeral local storage usage exceeds the total limit of containers 20Mi. ';
 const evicted = (minute: string): AppEvent =>
   at(minute, 'audit.app.process.rescheduling', `index: 0, reason: EVICTED, instance: shop-0, exit_description: ${full}`);
+const lost = (minute: string): AppEvent =>
+  at(
+    minute,
+    'audit.app.process.rescheduling',
+    "index: 0, reason: NODE_LOST, instance: shop-0, exit_description: Node 'n' does not answer.",
+  );
 
 describe('an app whose instances run', () => {
   test('is explained by an instance that ended twice in the last ten minutes', () => {
@@ -36,6 +42,7 @@ describe('an app whose instances run', () => {
     ['disk', [evicted('18:00'), evicted('19:00')]],
     ['oom', [crash('18:00', 137, 0, ' (out of memory)'), crash('19:00', 137, 0, ' (out of memory)')]],
     ['signal', [crash('18:00', 139), crash('19:00', 139)]],
+    ['node-lost', [lost('18:00'), lost('19:00')]],
   ])('has the cause %s of the last end', (cause, events) => {
     expect(repeatedEnd(events, { now })?.cause).toBe(cause);
   });

@@ -4,6 +4,7 @@ import { causeOfExit, causeOfPodEnd, type CauseCode } from '../../api/causes.ts'
 import { configMapType } from '../../api/core.ts';
 import { eventsName, readEvents } from '../../api/event-log.ts';
 import type { Stored } from '../../api/object.ts';
+import { nodeLostReason } from '../../api/instance-ends.ts';
 import type { AppEvent } from '../../api/results.ts';
 import type { CFApp } from '../../api/types.generated.ts';
 import { defined } from '../../defined.ts';
@@ -29,19 +30,21 @@ interface End {
   time: string;
   index: string;
   text: string;
+  reason: string | undefined;
   exitCode: number | undefined;
 }
 
 /** Reads the description of an event of cf: `index: 0, reason: CRASHED, instance: …, exit_description: …, exit_status: 1`. */
 function endIn({ type, time, description }: AppEvent): End[] {
-  const index = /^index: (\d+),/.exec(description)?.[1];
+  const [, index, reason] = /^index: (\d+)(?:, reason: (\w+))?,/.exec(description) ?? [];
   const [, said] = description.split(', exit_description: ');
   if (!types.includes(type) || index === undefined || said === undefined) return [];
   const [text = '', status] = said.split(', exit_status: ');
-  return [{ time, index, text, exitCode: status === undefined ? undefined : Number(status) }];
+  return [{ time, index, text, reason, exitCode: status === undefined ? undefined : Number(status) }];
 }
 
-function causeOfEnd({ text, exitCode }: End): CauseCode {
+function causeOfEnd({ text, exitCode, reason }: End): CauseCode {
+  if (reason === nodeLostReason) return 'node-lost';
   if (exitCode === undefined) return causeOfPodEnd('Evicted', text);
   return text.endsWith('(out of memory)') ? 'oom' : causeOfExit(exitCode);
 }

@@ -1,0 +1,75 @@
+// Moves the only instance of a process off a node that is being emptied, without a gap: a second one starts elsewhere before the first may be evicted.
+
+import type { Stored } from '../../lib/api/object.ts';
+import { annotations } from '../../lib/api/group.ts';
+import type { AppWorkload, InstanceStatus } from '../../lib/api/types.generated.ts';
+import { generationOf } from '../../templates/stateful-set.ts';
+import type { Instance } from '../instances/instances.ts';
+import type { View } from './assessment.ts';
+import type { RolloutPlan } from './planner.ts';
+
+const lookAgainMs = 2_000;
+
+export interface Evacuation {
+  /** Instances beyond those that the user wants. */
+  spare: 0 | 1;
+  /** Evictions must leave instances of the process, so a PodDisruptionBudget is kept. */
+  guarded: boolean;
+}
+
+export interface Alone {
+  /** Instances that the user wants. */
+  desired: number;
+  /** Requests reach the process. Without them a gap is a restart, and two instances at once may be one too many. */
+  routed: boolean;
+  /** No change is under way: one generation has all instances. */
+  settled: boolean;
+  /** It has a spare instance already. */
+  hasSpare: boolean;
+  /** Instances of the generation that serves. */
+  instances: readonly Instance[];
+  /** Kubernetes refuses to make an instance that is missing: a quota, a policy. */
+  refused: boolean;
+}
+
+/**
+ * Kubernetes has no word for "start the new one first": a budget of one instance allows no eviction at all. So the budget stays until a second
+ * instance is ready, which makes one eviction possible. If no second one can run, the budget goes: an operator must be able to empty a node.
+ */
+export function evacuationOf({ desired, routed, settled, hasSpare, instances, refused }: Alone): Evacuation {
+  if (desired !== 1 || !routed) return { spare: 0, guarded: desired > 1 };
+  const isLeaving = instances.some(({ leaving, ending }) => leaving === true && !ending);
+  const isMoved = instances.some(({ index, ready }) => index < desired && ready);
+  if (!settled || !(isLeaving || (hasSpare && !isMoved))) return { spare: 0, guarded: true };
+  const spares = instances.filter(({ index, ending }) => index >= desired && !ending);
+  const isHopeless = spares.some(({ problem }) => problem?.final === true) || (hasSpare && spares.length === 0 && refused);
+  return { spare: 1, guarded: !isHopeless };
+}
+
+const hasSpare = ({ metadata, spec }: Stored<AppWorkload>, desired: number): boolean =>
+  metadata.annotations?.[annotations.spare] === 'true' && spec.instances > desired;
+
+/** @param refused Kubernetes refuses to make an instance that is missing */
+export function evacuationIn(view: View, plan: RolloutPlan, refused: boolean): Evacuation {
+  const { workloads, instances, desired, routed, canary } = view;
+  const goal = workloads.find((workload) => generationOf(workload) === plan.goal);
+  const evacuation = evacuationOf({
+    desired,
+    routed,
+    settled:
+      canary === undefined && Object.entries(plan.instances).every(([hash, number]) => number === (hash === plan.goal ? desired : 0)),
+    hasSpare: goal !== undefined && hasSpare(goal, desired),
+    instances: instances.filter(({ generation }) => generation === plan.goal),
+    refused,
+  });
+  // That the second instance cannot start is a matter of time, which no event reports.
+  if (evacuation.spare > 0 && evacuation.guarded) view.lookAgain.push(lookAgainMs);
+  return evacuation;
+}
+
+/** While an instance moves, that one of the two is shown which serves: there are as many as the user wants. */
+export function withoutSpare(present: Record<string, InstanceStatus>, { workloads, desired }: View): Record<string, InstanceStatus> {
+  if (!workloads.some((workload) => hasSpare(workload, desired))) return present;
+  const first = Object.entries(present).toSorted(([, a], [, b]) => Number(b.ready) - Number(a.ready));
+  return Object.fromEntries(first.slice(0, desired));
+}
