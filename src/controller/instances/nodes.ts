@@ -8,7 +8,7 @@ import { index, watch, type Context, type Index, type Stores, type Watch } from 
 /** A node that has been silent for this long does not stop its pods any more. */
 const silentNodeMs = 40_000;
 /** A pod gets this long beyond its termination grace period before the controller looks at its node. */
-const overdueMs = 5_000;
+const overdueMs = 1_000;
 const lookAgainMs = 10_000;
 
 const podsByNode: Index = index<Pod>(podType, 'node', ({ spec }) => (spec?.nodeName === undefined ? [] : [spec.nodeName]));

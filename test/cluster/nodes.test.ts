@@ -1,0 +1,289 @@
+// Nodes that are lost, emptied or full, on a cluster of two real nodes: the gateway, the registry and the controller are on the first one.
+
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parse, stringify } from 'yaml';
+import type { WhyDetails } from '../../src/lib/api/results.ts';
+import { nodePlace } from '../../tools/cluster/addresses.ts';
+import { restartProgram } from '../../tools/cluster/namespaces.ts';
+import { initOf, nodePaths, readState } from '../../tools/cluster/state.ts';
+import { reportFigure, reportTime } from '../support/figures.ts';
+import { get } from '../support/http.ts';
+import { Kf, kubectl } from '../support/kf.ts';
+import { clusterDown, clusterUp, writeSetupFile, type ClusterEnv } from '../support/local-cluster.ts';
+import { startsClusters } from '../support/starts-clusters.ts';
+import { until } from '../support/until.ts';
+import { why } from '../support/why.ts';
+
+startsClusters();
+
+const name = 'nodes-ring';
+const [first, second] = [nodePlace(0).name, nodePlace(1).name];
+/** Every instance of a lost node serves again within this time. */
+const recoveryMs = 120_000;
+const execute = promisify(execFile);
+let folder: string;
+let env: ClusterEnv;
+let kf: Kf;
+
+interface Pod {
+  metadata: { name: string; uid: string; labels: Record<string, string>; deletionTimestamp?: string };
+  spec: { nodeName?: string };
+  status: { phase: string; conditions?: { type: string; status: string }[] };
+}
+
+const ctl = (...args: string[]): Promise<string> => kubectl('--kubeconfig', env['KF_TEST_KUBECONFIG'] ?? '', ...args);
+const list = async <T>(...args: string[]): Promise<T[]> => (JSON.parse(await ctl('get', ...args, '-o', 'json')) as { items: T[] }).items;
+const image = (): string => `${env['KF_CLUSTER_NODE_REGISTRY'] ?? ''}/kf/sample:1`;
+const statusOf = async (app: string): Promise<number> =>
+  (await get(`${app}.apps.localhost`, '/', {}, Number(env['KF_CLUSTER_HTTP_PORT']))).status;
+
+async function node(action: 'kill' | 'freeze' | 'thaw' | 'start'): Promise<void> {
+  await execute(process.execPath, ['tools/cluster/cli.ts', 'node', action, '1', '--name', name]);
+}
+
+/** Runs `act` while only one of the nodes takes new pods. */
+async function onlyOn(place: string, act: () => Promise<unknown>): Promise<void> {
+  const other = place === first ? second : first;
+  await ctl('cordon', other);
+  try {
+    await act();
+  } finally {
+    await ctl('uncordon', other);
+  }
+}
+
+async function guidOf(app: string): Promise<string> {
+  return (await kf.ok('app', app, '--guid')).stdout.trim();
+}
+
+/** The instances of an app; its tasks have no process. */
+async function instances(app: string): Promise<Pod[]> {
+  const selector = `korifi.cloudfoundry.org/app-guid=${await guidOf(app)},korifi.cloudfoundry.org/process-type`;
+  return list<Pod>('pods', '-A', '-l', selector);
+}
+
+/** Pods of apps and tasks on a node. */
+const podsOn = (place: string): Promise<Pod[]> =>
+  list<Pod>('pods', '-A', '--field-selector', `spec.nodeName=${place}`, '-l', 'korifi.cloudfoundry.org/app-guid');
+
+const isReady = ({ metadata, status }: Pod): boolean =>
+  metadata.deletionTimestamp === undefined && status.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True') === true;
+const readyOn = async (app: string, place: string): Promise<number> =>
+  (await instances(app)).filter((pod) => isReady(pod) && pod.spec.nodeName === place).length;
+
+beforeAll(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'kf-nodes-'));
+  // Remains of an interrupted run are not checked.
+  await clusterDown(name);
+  env = await clusterUp(name, '--nodes', '2');
+  const setupFile = await writeSetupFile(folder, env);
+  kf = await Kf.create('admin', { KUBECONFIG: env['KF_TEST_KUBECONFIG'] ?? '', KF_ORG: 'default', KF_SPACE: 'default' });
+  await onlyOn(first, () => kf.ok('setup', '-f', setupFile));
+});
+afterAll(async () => {
+  await kf.remove();
+  await clusterDown(name);
+  await rm(folder, { recursive: true, force: true });
+});
+
+test('both nodes are ready, and the tool names the second one with its programs', async () => {
+  const nodes = await list<{ metadata: { name: string } }>('nodes');
+  expect(nodes.map(({ metadata }) => metadata.name)).toEqual([first, second]);
+  const { stdout } = await execute(process.execPath, ['tools/cluster/cli.ts', 'status', '--name', name]);
+  expect(stdout).toMatch(new RegExp(`^${second}: runs: .*kubelet`, 'm'));
+});
+
+describe('a node that is killed without warning', () => {
+  const task = { guid: '', failed: '' };
+
+  beforeAll(async () => {
+    await onlyOn(second, async () => {
+      await kf.ok('push', 'lone', '-o', image(), '-m', '64M');
+      await kf.ok('run-task', 'lone', '--command', 'sleep 3600', '--name', 'long');
+      await until('the task to run', async () => (await kf.ok('tasks', 'lone')).stdout.includes('RUNNING'));
+    });
+    await kf.ok('push', 'pair', '-o', image(), '-m', '64M', '-i', '2');
+    expect(await readyOn('lone', second)).toBe(1);
+    expect(await readyOn('pair', second)).toBeGreaterThan(0);
+    const [found] = await list<{ metadata: { name: string } }>('cftasks', '-A');
+    task.guid = found?.metadata.name ?? '';
+  });
+
+  test('has every instance serve elsewhere within 120 s, and kf why names the node until then', async () => {
+    await node('kill');
+    const killedAt = Date.now();
+    let isBack = false;
+    let said: WhyDetails | undefined;
+    let shown = '';
+    const back = async (): Promise<void> => {
+      const all = async (): Promise<boolean> => (await readyOn('lone', first)) === 1 && (await readyOn('pair', first)) === 2;
+      await until('all instances to run on the first node', all, recoveryMs).finally(() => (isBack = true));
+      reportTime('all instances of a killed node run again', Date.now() - killedAt);
+    };
+    const ask = async (): Promise<void> => {
+      while (!isBack && said === undefined) {
+        const details = await why(kf, 'lone');
+        if (details.cause !== 'node-lost') continue;
+        shown = (await kf.ok('app', 'lone')).stdout;
+        said = details;
+      }
+    };
+    await Promise.all([back(), ask()]);
+    expect(said).toMatchObject({ state: 'failed', cause: 'node-lost', instance: 0 });
+    expect(said?.message).toContain(`Node '${second}' does not answer`);
+    expect(shown).toMatch(/^#0 +down/m);
+    for (const app of ['lone', 'pair']) await until(`an answer of ${app}`, async () => (await statusOf(app)) === 200);
+    reportTime('all apps of a killed node serve again', Date.now() - killedAt);
+    await until('the verdict to change', async () => (await why(kf, 'lone')).state === 'well');
+  });
+
+  test('is in the events of the app', async () => {
+    await until('the event', async () => (await kf.ok('events', 'lone')).stdout.includes(`NODE_LOST`));
+    expect((await kf.ok('events', 'lone')).stdout).toMatch(/audit\.app\.process\.rescheduling .*index: 0, reason: NODE_LOST/);
+  });
+
+  test('has its task end as failed, with the node as the reason', async () => {
+    await until('the end of the task', async () => (await kf.ok('tasks', 'lone')).stdout.includes('FAILED'));
+    const details = await why(kf, 'lone', '--task', '1');
+    expect(details).toMatchObject({ state: 'failed', cause: 'node-lost' });
+    task.failed = details.message;
+    expect(task.failed).toContain(`Node '${second}' does not answer`);
+  });
+
+  test('comes back: nothing of before runs there, the apps go on serving, and the task was run once', async () => {
+    await node('start');
+    await ctl('wait', '--for=condition=Ready', `node/${second}`, '--timeout=120s');
+    await until('the pods of before to be gone', async () => (await podsOn(second)).length === 0);
+    expect([await statusOf('lone'), await statusOf('pair')]).toEqual([200, 200]);
+    const events = await list<{ reason: string }>(
+      'events',
+      '-A',
+      '--field-selector',
+      `involvedObject.name=${task.guid},reason=SuccessfulCreate`,
+    );
+    expect(events).toHaveLength(1);
+    expect(await why(kf, 'lone', '--task', '1')).toMatchObject({ state: 'failed', message: task.failed });
+  });
+});
+
+/** Sends requests to the app, one after the other, while `act` runs; returns what was not answered with 200, and how many there were. */
+async function loadDuring(app: string, act: () => Promise<unknown>): Promise<{ bad: unknown[]; all: number }> {
+  const bad: unknown[] = [];
+  let [isDone, all] = [false, 0];
+  const ask = async (): Promise<void> => {
+    while (!isDone) {
+      const answer = await statusOf(app).catch(String);
+      if (answer !== 200) bad.push(answer);
+      all += 1;
+      await sleep(10);
+    }
+  };
+  await Promise.all([ask(), ask(), act().finally(() => (isDone = true))]);
+  return { bad, all };
+}
+
+const drain = (): Promise<string> =>
+  ctl(
+    'drain',
+    second,
+    '--ignore-daemonsets',
+    '--delete-emptydir-data',
+    '--timeout=300s',
+    '--pod-selector=korifi.cloudfoundry.org/app-guid',
+  );
+
+describe('a node that is drained', () => {
+  beforeAll(() => onlyOn(second, () => kf.ok('restart', 'lone')));
+  afterAll(() => ctl('uncordon', second));
+
+  test('has no request to an app with one instance fail', async () => {
+    await until('the instance on the second node alone', async () => {
+      const pods = await instances('lone');
+      return pods.length === 1 && pods[0]?.spec.nodeName === second;
+    });
+    const { bad, all } = await loadDuring('lone', async () => {
+      await drain();
+      await until('one instance, on the first node', async () => {
+        const pods = await instances('lone');
+        return pods.length === 1 && pods[0]?.spec.nodeName === first && isReady(pods[0]);
+      });
+    });
+    expect(bad).toEqual([]);
+    expect(all).toBeGreaterThan(50);
+    reportFigure(`0 of ${String(all)} requests failed while the node of the only instance was drained`);
+    expect((await kf.ok('app', 'lone')).stdout).toMatch(/instances: +1\/1\n/);
+  });
+
+  test('can be drained too when no other node takes the instance, which then waits for one', async () => {
+    await ctl('uncordon', second);
+    await onlyOn(second, async () => {
+      await kf.ok('restart', 'lone');
+      await until('the instance on the second node', async () => (await readyOn('lone', second)) === 1);
+      await drain();
+      await until('the verdict', async () => (await why(kf, 'lone')).cause === 'no-room');
+    });
+    await until('the app to serve', async () => (await statusOf('lone')) === 200);
+  });
+});
+
+/** Changes the settings of the second node's kubelet. */
+async function setKubelet(change: Record<string, unknown>): Promise<void> {
+  const file = path.join(nodePaths(name, 1).config, 'kubelet.yaml');
+  const state = readState(name);
+  const init = state === undefined ? undefined : initOf(state, 1);
+  if (init === undefined) throw new Error('the second node does not run');
+  await writeFile(file, stringify({ ...(parse(await readFile(file, 'utf8')) as object), ...change }));
+  await restartProgram(init, { name: 'kubelet' });
+}
+
+const conditionOf = async (type: string): Promise<string> =>
+  (await ctl('get', 'node', second, '-o', `jsonpath={.status.conditions[?(@.type=="${type}")].status}`)).trim();
+
+describe('a node that is full', () => {
+  const normal: Record<string, unknown> = {};
+  beforeAll(async () => {
+    const config = parse(await readFile(path.join(nodePaths(name, 1).config, 'kubelet.yaml'), 'utf8')) as Record<string, unknown>;
+    Object.assign(normal, { maxPods: config['maxPods'], evictionHard: config['evictionHard'], evictionPressureTransitionPeriod: '1s' });
+    for (const app of ['lone', 'pair']) await kf.ok('delete', app, '-r', '-f');
+    await until('the second node to be empty', async () => (await podsOn(second)).length === 0);
+    await ctl('cordon', first);
+  });
+  afterAll(() => ctl('uncordon', first));
+
+  test('of pods takes no more, and kf why says so', async () => {
+    await setKubelet({ maxPods: 1 });
+    await until('the limit', async () => (await ctl('get', 'node', second, '-o', 'jsonpath={.status.allocatable.pods}')) === '1');
+    await kf.ok('push', 'one', '-o', image(), '-m', '64M', '-k', '64M');
+    const ran = await kf.run(['scale', 'one', '-i', '2']);
+    expect(ran.code).toBe(1);
+    const details = await why(kf, 'one');
+    expect([details.cause, details.message]).toEqual(['no-room', expect.stringContaining('Too many pods')]);
+    await setKubelet(normal);
+    await until('the second instance', async () => (await readyOn('one', second)) === 2);
+  });
+
+  test.each([
+    ['memory', 'MemoryPressure', 'memory.available', '95%', /low on resource: memory/],
+    ['disk', 'DiskPressure', 'nodefs.available', '99%', /low on resource: ephemeral-storage/],
+  ])('of %s ends instances, and kf why and kf events say why', async (_, condition, signal, threshold, text) => {
+    await setKubelet({ evictionHard: { [signal]: threshold } });
+    await until(condition, async () => (await conditionOf(condition)) === 'True');
+    await until('the verdict', async () => {
+      const { cause, message } = await why(kf, 'one');
+      return cause === 'no-room' && message.includes('-pressure');
+    });
+    await until('the event', async () => {
+      const events = (await kf.ok('events', 'one')).stdout.split('\n');
+      return events.some((line) => line.includes('reason: EVICTED') && text.test(line));
+    });
+    await setKubelet(normal);
+    await until('the end of the pressure', async () => (await conditionOf(condition)) === 'False');
+    await until('both instances', async () => (await readyOn('one', second)) === 2);
+  });
+});
