@@ -276,7 +276,7 @@ describe('a node that is full', () => {
     await until(condition, async () => (await conditionOf(condition)) === 'True');
     await until('the verdict', async () => {
       const { cause, message } = await why(kf, 'one');
-      return cause === 'no-room' && message.includes('-pressure');
+      return cause === 'no-room' && message.includes('untolerated taint');
     });
     await until('the event', async () => {
       const events = (await kf.ok('events', 'one')).stdout.split('\n');
