@@ -9,7 +9,7 @@ import type { ClusterState } from './state.ts';
 
 /** What can be done to a node but the first, which has the control plane. */
 export const nodeActions = ['kill', 'freeze', 'thaw', 'start'] as const;
-export type NodeAction = (typeof nodeActions)[number];
+type NodeAction = (typeof nodeActions)[number];
 
 /**
  * `kill` ends all processes of the node at once, as if its power failed; `freeze` stops them where they are until `thaw`, as if the machine hung;
