@@ -63,7 +63,7 @@ function parsed(text: string): unknown {
 
 /** What a call of this method sends; undefined when that is nothing, or no JSON. */
 export function sentBy(method: string, [first, second, , fourth]: readonly unknown[]): unknown {
-  if (method === 'create' || method === 'apply' || method === 'replace') return second as KubeObject;
+  if (method === 'create' || method === 'apply' || method === 'replace') return second;
   if (method === 'mergePatch') return fourth;
   if (method === 'canI') return first;
   if (method !== 'raw') return undefined;

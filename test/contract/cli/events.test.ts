@@ -63,7 +63,8 @@ it('leave out what only shows progress: conditions, probes of a start, and write
   const { name: guid = '', uid } = scene.app().metadata;
   const pod = await scene.cluster.add(podType, { metadata: { name: 'web-0', namespace: ns, labels: { [labels.appGuid]: guid } } });
   await happened(uid, 'Ready', 10, { type: 'Normal', message: 'Condition Ready is True' });
-  for (const reason of ['DesiredStateNotReached', 'DropletNotAssigned', 'BindingNotReady']) await happened(uid, reason, 11, { type: 'Warning' });
+  for (const reason of ['DesiredStateNotReached', 'DropletNotAssigned', 'BindingNotReady'])
+    await happened(uid, reason, 11, { type: 'Warning' });
   await happened(uid, 'Unknown', 12, { type: 'Warning', message: 'Operation cannot be fulfilled: the object has been modified' });
   await happened(pod.metadata.uid, 'Unhealthy', 13, { type: 'Warning', message: 'Startup probe failed: connection refused' });
   await happened(pod.metadata.uid, 'Unhealthy', 14, { type: 'Warning', message: 'Liveness probe failed: connection refused' });
@@ -74,7 +75,13 @@ it('leave out what only shows progress: conditions, probes of a start, and write
 it('name a binding that the app waits for, as long as it waits', async () => {
   const { uid, name = '' } = scene.app().metadata;
   await happened(uid, 'BindingNotReady', 11, { type: 'Warning' });
-  const ready = { type: 'Ready', status: 'False', reason: 'BindingNotReady', message: 'It waits.', lastTransitionTime: '2036-08-07T10:11:20Z' };
+  const ready = {
+    type: 'Ready',
+    status: 'False',
+    reason: 'BindingNotReady',
+    message: 'It waits.',
+    lastTransitionTime: '2036-08-07T10:11:20Z',
+  };
   await scene.cluster.memory.mergePatch(kinds.app, ns, name, { status: { conditions: [ready] } }, { subresource: 'status' });
   expect(await typesShown()).toEqual(['kubernetes.BindingNotReady', 'audit.app.create']);
 });

@@ -46,7 +46,8 @@ function storesOf(routes: readonly Stored<CFRoute>[], without: readonly string[]
     all.set(type.kind, known);
     return known;
   };
-  for (const { type, name, of: keys } of [...appIndexes, routesByApp, halvesByOwner, instancesByProcess] as Index[]) of(type).addIndex(name, keys);
+  for (const { type, name, of: keys } of [...appIndexes, routesByApp, halvesByOwner, instancesByProcess] as Index[])
+    of(type).addIndex(name, keys);
   for (const route of routes) {
     of(kinds.route).put(route);
     const { namespace } = route.metadata;
