@@ -20,14 +20,14 @@ const named = positional.filter((arg) => !arg.includes('/'));
 /** Test files to run alone, by path; without any all files of a ring. */
 const files = positional.filter((arg) => arg.includes('/'));
 
-let running: ChildProcess | undefined;
+const running = new Set<ChildProcess>();
 let interrupted: NodeJS.Signals | undefined;
 
-/** An interruption ends the running command; the ring then removes its cluster, and no other ring starts. */
+/** An interruption ends the running commands; the rings then remove their clusters, and no other ring starts. */
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.on(signal, () => {
     interrupted = signal;
-    running?.kill(signal);
+    for (const child of running) child.kill(signal);
   });
 }
 
@@ -35,10 +35,13 @@ function run(command: string, commandArgs: string[], env: Record<string, string>
   return new Promise((resolve, reject) => {
     if (interrupted !== undefined) return reject(new Error(`interrupted by ${interrupted}`));
     const child = spawn(command, commandArgs, { stdio: ['ignore', 'inherit', 'inherit'], env: toolsEnv(env) });
-    running = child;
-    child.on('error', reject);
+    running.add(child);
+    child.on('error', (error) => {
+      running.delete(child);
+      reject(error);
+    });
     child.on('exit', (code) => {
-      running = undefined;
+      running.delete(child);
       resolve(code ?? 1);
     });
   });
@@ -123,6 +126,33 @@ function wrongArgument(): string | undefined {
   return ring === undefined ? undefined : `There is no ring '${ring}'.`;
 }
 
+/** Rings that run at the same time: both mostly wait, and neither needs a node. */
+const together = ['contract', 'api'];
+
+/** The wanted rings in their order, those of `together` as one turn. */
+function inTurn(wanted: readonly string[]): string[][] {
+  const first = wanted.find((name) => together.includes(name));
+  return wanted.flatMap((name) => {
+    if (!together.includes(name)) return [[name]];
+    return name === first ? [wanted.filter((other) => together.includes(other))] : [];
+  });
+}
+
+/** Runs one ring. A ring that cannot run counts as one failure. */
+async function runRing(name: string): Promise<{ name: string; counts: RingReport }> {
+  const ring = rings[name];
+  if (ring === undefined) throw new Error(`There is no ring '${name}'.`);
+  const started = Date.now();
+  console.log(`\n== ${name} ==`);
+  const counts = await ring().catch((error: unknown) => {
+    console.error(error);
+    return { passed: 0, failed: 1, skipped: 0, failures: [{ file: 'test/run.ts', name: '', message: String(error) }] };
+  });
+  const seconds = Math.round((Date.now() - started) / 1000);
+  console.log(`== ${name}: ${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped (${seconds} s) ==`);
+  return { name, counts };
+}
+
 async function main(): Promise<void> {
   mkdirSync(resultsDir, { recursive: true });
   const wanted = named.length > 0 ? named : Object.keys(rings).filter((name) => !alone.has(name));
@@ -130,22 +160,14 @@ async function main(): Promise<void> {
   const failures: string[] = [];
   if ((await run('node', ['tools/bundle.mjs'])) !== 0) throw new Error('The bundle that the rings run cannot be built.');
   await prepare(wanted.map((name) => (alone.has(name) ? 'cluster' : name)));
-  for (const name of wanted) {
-    const ring = rings[name];
-    if (ring === undefined || interrupted !== undefined) continue;
-    const started = Date.now();
-    console.log(`\n== ${name} ==`);
-    const counts = await ring().catch((error: unknown) => {
-      console.error(error);
-      return { passed: 0, failed: 1, skipped: 0, failures: [{ file: 'test/run.ts', name: '', message: String(error) }] };
-    });
-    console.log(
-      `== ${name}: ${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped (${Math.round((Date.now() - started) / 1000)} s) ==`,
-    );
-    sum.passed += counts.passed;
-    sum.failed += counts.failed;
-    sum.skipped += counts.skipped;
-    failures.push(...renderFailures(name, counts.failures));
+  for (const names of inTurn(wanted)) {
+    if (interrupted !== undefined) break;
+    for (const { name, counts } of await Promise.all(names.map(runRing))) {
+      sum.passed += counts.passed;
+      sum.failed += counts.failed;
+      sum.skipped += counts.skipped;
+      failures.push(...renderFailures(name, counts.failures));
+    }
   }
   if (isCI && sum.skipped > 0) {
     console.error('A skipped test is a failure in CI.');
