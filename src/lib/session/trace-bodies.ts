@@ -1,6 +1,6 @@
 // What a traced request sends and gets, as indented JSON. What is secret in it is hidden, as cf hides it.
 
-import { apiVersionOf, type KubeObject, type ResourceType } from '../api/object.ts';
+import { apiVersionOf, type ResourceType } from '../api/object.ts';
 import { secretType } from '../api/core.ts';
 import type { RawRequest } from '../kube/cluster.ts';
 
