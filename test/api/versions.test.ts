@@ -1,7 +1,8 @@
 // The policy that an installation is not taken back by a kf that does not know what it depends on.
 
 import { join } from 'node:path';
-import { beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { until } from '../support/until.ts';
 import { ask, kubectl, makeNamespace } from './kubectl.ts';
 
 const key = 'kf.cloudfoundry.org/setup-format';
@@ -18,8 +19,14 @@ beforeAll(async () => {
   await kubectl(['delete', 'configmap', '-n', 'cf', 'kf-info', '--ignore-not-found']);
   await kubectl(['apply', '--server-side', '-f', join('manifests', 'policies', 'versions.yaml')]);
   await kubectl(apply, { input: info('2', '{}') });
-  await expect.poll(async () => (await ask([...apply, '--dry-run=server'], { input: info('1', '{}') })).code).not.toBe(0);
+  await until('the policy to be in force', async () => {
+    const { code } = await ask([...apply, '--dry-run=server'], { input: info('1', '{}') });
+    return code !== 0;
+  });
 });
+
+/** Other files write a description of their own, without the number. */
+afterAll(() => kubectl(['delete', 'configmap', '-n', 'cf', 'kf-info', '--ignore-not-found']));
 
 test.each([undefined, '1', '', 'x'])('a setup with the number %j is refused, in the dry run too', async (format) => {
   for (const flags of [[], ['--dry-run=server']]) {
