@@ -6,7 +6,6 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { withCluster } from '../support/rings.ts';
 import { benchDemo, benchSuite } from './demo.ts';
-import { benchGateway } from './gateway.ts';
 import { benchIdle } from './idle.ts';
 import { benchListing, benchStart } from './listing.ts';
 import { benchPack } from './pack.ts';
@@ -44,7 +43,7 @@ const onCluster: Record<string, (scene: Scene) => Promise<Row[]>> = {
 };
 
 /** Each creates what it needs itself. `suite` runs only if it is named. */
-const alone: Record<string, () => Promise<Row[]>> = { gateway: benchGateway, demo: benchDemo, suite: benchSuite };
+const alone: Record<string, () => Promise<Row[]>> = { demo: benchDemo, suite: benchSuite };
 
 const resultsDir = 'test-results';
 /** The content of the table: rows by bench. */

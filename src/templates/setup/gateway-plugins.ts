@@ -21,22 +21,10 @@ summary: ${plugin.summary}
 testData: {}
 `;
 
-/** For the guard's own requests: a middleware sees only those of a route. Nobody else reaches it. */
-const own = "rule: 'Host(`127.0.0.1`) && ClientIP(`127.0.0.1`)', service: noop@internal";
-
 /** Has all plugins, whether they are used or not: the gateway that still runs while setup changes it reads this file again at once. */
-const dynamic = [
-  'http:',
-  '  middlewares:',
-  ...plugins.map(({ name }) => `    ${name}: { plugin: { ${name}: {} } }`),
-  '  routers:',
-  `    own: { ${own} }`,
-  `    own-tls: { ${own}, tls: {} }`,
-  '',
-].join('\n');
+const dynamic = ['http:', '  middlewares:', ...plugins.map(({ name }) => `    ${name}: { plugin: { ${name}: {} } }`), ''].join('\n');
 
 interface PlacedFile {
-  /** In the ConfigMap. */
   key: string;
   /** Below the working directory. */
   path: string;
@@ -51,13 +39,9 @@ function filesOf(plugin: GatewayPlugin): PlacedFile[] {
   ];
 }
 
-/** What Traefik needs to run the middlewares. */
-export const gatewayFiles: readonly PlacedFile[] = [
-  ...plugins.flatMap(filesOf),
-  { key: 'dynamic.yml', path: 'dynamic.yml', text: dynamic },
-];
+const files: PlacedFile[] = [...plugins.flatMap(filesOf), { key: 'dynamic.yml', path: 'dynamic.yml', text: dynamic }];
 
-const volume = { name: 'plugins', configMap: { name: configMapName, items: gatewayFiles.map(({ key, path }) => ({ key, path })) } };
+const volume = { name: 'plugins', configMap: { name: configMapName, items: files.map(({ key, path }) => ({ key, path })) } };
 
 /** What the middlewares add to Traefik's Deployment. */
 export const gatewayPlugins = {
@@ -75,11 +59,11 @@ export const gatewayPlugins = {
   volume,
   volumeMount: { name: volume.name, mountPath: folder, readOnly: true },
   /** Starts Traefik again when the files change. */
-  annotations: { 'kf.cloudfoundry.org/request-id': createHash('sha256').update(JSON.stringify(gatewayFiles)).digest('hex').slice(0, 10) },
+  annotations: { 'kf.cloudfoundry.org/request-id': createHash('sha256').update(JSON.stringify(files)).digest('hex').slice(0, 10) },
 };
 
 /** The sources of the plugins. */
 export function buildGatewayPlugins(namespace: string): KubeObject {
-  const data = Object.fromEntries(gatewayFiles.map(({ key, text }) => [key, text]));
+  const data = Object.fromEntries(files.map(({ key, text }) => [key, text]));
   return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: configMapName, namespace }, ...{ data } };
 }

@@ -14,11 +14,9 @@ import (
 	"net/textproto"
 	"reflect"
 	"runtime"
-	"runtime/metrics"
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -39,6 +37,8 @@ const (
 	tick         = 50 * time.Millisecond
 	slowTicks    = 5
 	suspectTicks = 200
+	// Between two collections of garbage that the guard asks for.
+	collectTicks = 20
 )
 
 const (
@@ -213,7 +213,9 @@ func (x *exchange) cut() {
 
 // Ends answers whose headers take too long while others wait, and those after informational answers and by HTTP/2 while memory is short.
 func watch() {
+	collected := 0
 	for range time.Tick(tick) {
+		var stats runtime.MemStats
 		mu.Lock()
 		for address, b := range backends {
 			if b.suspect > 1 || b.suspect == 1 && b.reading == 0 {
@@ -223,13 +225,19 @@ func watch() {
 				delete(backends, address)
 			}
 		}
-		full := atomic.LoadInt64(&heap) > maxHeap
+		runtime.ReadMemStats(&stats)
+		full := stats.HeapAlloc > maxHeap
+		collected++
 		for x := range streams {
 			x.ticks++
 			if full && x.ticks > 1 {
 				x.cut()
 				delete(streams, x)
 			}
+		}
+		if full && collected > collectTicks {
+			collected = 0
+			go relieve()
 		}
 		for _, x := range slots {
 			if x == nil {

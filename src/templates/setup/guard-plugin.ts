@@ -2,10 +2,8 @@
 
 import type { GatewayPlugin } from './gateway-plugin.ts';
 import { guardConnections } from './guard-connections.ts';
-import { guardHttp2 } from './guard-http2.ts';
 import { guardLimits } from './guard-limits.ts';
 import { guardPlaces } from './guard-places.ts';
-import { guardShedding } from './guard-shedding.ts';
 
 /** Sees each request and its answer. */
 const answers = String.raw`type Config struct{}
@@ -225,7 +223,6 @@ func New(_ context.Context, after http.Handler, _ *Config, _ string) (http.Handl
 		go watch()
 		go introduce()
 		go forget()
-		go watchMemory()
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if server, ok := r.Context().Value(http.ServerContextKey).(*http.Server); ok {
@@ -270,5 +267,5 @@ export const guardPlugin: GatewayPlugin = {
   name: 'guard',
   summary: 'Limits what one instance of an app takes of the gateway.',
   // One file: in several the interpreter mixes up methods.
-  sources: { 'guard.go': `${guardLimits}${guardPlaces}\n${answers}${guardConnections}${guardHttp2}${guardShedding}` },
+  sources: { 'guard.go': `${guardLimits}${guardPlaces}\n${answers}${guardConnections}` },
 };

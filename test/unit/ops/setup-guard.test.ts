@@ -3,9 +3,7 @@
 import { expect, test } from 'vitest';
 import { settle } from '../../../src/lib/ops/install/kept-settings.ts';
 import { resolvePlan, type SetupRequest } from '../../../src/lib/ops/install/request.ts';
-import { parse } from 'yaml';
 import { buildGateway } from '../../../src/templates/setup/gateway.ts';
-import { gatewayFiles } from '../../../src/templates/setup/gateway-plugins.ts';
 
 const planOf = (request: SetupRequest) => resolvePlan(request, '0.1.0', 'hostport');
 
@@ -29,13 +27,6 @@ test('every entry point uses the guard unless it is switched off, and a gateway 
   expect(middlewares({})).toEqual(new Set(['guard@file,requestid@file']));
   expect(middlewares({ gatewayGuard: 'off' })).toEqual(new Set(['requestid@file']));
   expect(argumentsOf({})).toContain('--experimental.abortonpluginfailure=true');
-});
-
-test('the guard has a route with and without TLS for its own requests, so that its limits are set before a client comes', () => {
-  const { text } = gatewayFiles.find(({ key }) => key === 'dynamic.yml') ?? { text: '' };
-  const { http } = parse(text) as { http: { routers: Record<string, unknown> } };
-  const own = { rule: 'Host(`127.0.0.1`) && ClientIP(`127.0.0.1`)', service: 'noop@internal' };
-  expect(http.routers).toEqual({ own, 'own-tls': { ...own, tls: {} } });
 });
 
 test.each([{ gateway: 'infra/public' }, { gatewayClass: 'istio' }])('the gateway of %j is not one that has the guard', (other) => {
