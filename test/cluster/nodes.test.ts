@@ -198,21 +198,21 @@ const drain = (): Promise<string> =>
     '--pod-selector=korifi.cloudfoundry.org/app-guid',
   );
 
+/** The node has the only instance of the app, and it is ready: that of an earlier version serves too, until it is gone. */
+async function isAloneOn(place: string): Promise<boolean> {
+  const [pod, ...others] = await instances('lone');
+  return pod !== undefined && others.length === 0 && pod.spec.nodeName === place && isReady(pod);
+}
+
 describe('a node that is drained', () => {
   beforeAll(() => onlyOn(second, () => kf.ok('restart', 'lone')));
   afterAll(() => ctl('uncordon', second));
 
   test('has no request to an app with one instance fail', async () => {
-    await until('the instance on the second node alone', async () => {
-      const pods = await instances('lone');
-      return pods.length === 1 && pods[0]?.spec.nodeName === second;
-    });
+    await until('the instance on the second node alone', () => isAloneOn(second));
     const { bad, all } = await loadDuring('lone', async () => {
       await drain();
-      await until('one instance, on the first node', async () => {
-        const pods = await instances('lone');
-        return pods.length === 1 && pods[0]?.spec.nodeName === first && isReady(pods[0]);
-      });
+      await until('one instance, on the first node', () => isAloneOn(first));
     });
     expect(bad).toEqual([]);
     expect(all).toBeGreaterThan(50);
@@ -224,7 +224,7 @@ describe('a node that is drained', () => {
     await ctl('uncordon', second);
     await onlyOn(second, async () => {
       await kf.ok('restart', 'lone');
-      await until('the instance on the second node', async () => (await readyOn('lone', second)) === 1);
+      await until('the instance on the second node alone', () => isAloneOn(second));
       await drain();
       await until('the verdict', async () => (await why(kf, 'lone')).cause === 'no-room');
     });

@@ -159,7 +159,9 @@ describe('an app with as many instances as possible', () => {
 
     const scaled = await developer.kf.run(['scale', name, '-i', '1000']);
     expect(scaled).toMatchObject({ code: 1 });
-    expect(scaled.stderr).toContain('exceeded quota: kf-limits');
+    expect(scaled.stderr).toContain(`App '${name}' cannot have 1000 instances of 'web' in space`);
+    expect(scaled.stderr).toContain('kf-limits');
+    expect(await developer.kubectl([...patch, '{"spec":{"desiredInstances":1000}}'])).toMatchObject({ code: 0 });
     interface Seen {
       status: { instancesStatus: object; instanceCounts: { down: number } };
     }
