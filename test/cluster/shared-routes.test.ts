@@ -1,7 +1,6 @@
 // A route that two spaces share: requests reach the apps of both, also while an app of the other space is replaced, and none after unshare-route.
 
 import { randomUUID } from 'node:crypto';
-import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { cfRoles } from '../../src/lib/api/roles.ts';
 import { buildRoleBinding } from '../../src/templates/tenancy.ts';
@@ -33,6 +32,16 @@ async function answers(requests = 40): Promise<Record<string, number>> {
   return counts;
 }
 
+/**
+ * Both get the same number of 40 requests, and nothing else answers. A change of any route on the cluster, also by another test, makes the gateway begin
+ * its turns anew, which gives one app a request more; so two changes meanwhile are allowed for.
+ */
+async function expectSameShare(): Promise<void> {
+  const counts = await answers();
+  expect(Object.keys(counts)).toEqual(['1', '2']);
+  expect(Math.abs((counts['1'] ?? 0) - (counts['2'] ?? 0)), JSON.stringify(counts)).toBeLessThanOrEqual(3);
+}
+
 beforeAll(async () => {
   const org = await world.org();
   [place, others] = [await world.space(org), await world.space(org)] as [Place, Place];
@@ -40,8 +49,8 @@ beforeAll(async () => {
   const guid = randomUUID();
   await applyAsAdmin(buildRoleBinding({ role: cfRoles.spaceDeveloper, subject: { user: owner.user }, namespace: others.space, guid }));
   otherSpace = await displayName('cfspace', org, others.space);
-  await owner.kf.ok('push', 'mine', '-o', `${registry}/kf/sample:1`, '-m', '64M', '--no-route');
   await other.kf.ok('push', 'theirs', '-o', `${registry}/kf/sample:2`, '-m', '64M', '--no-route');
+  await owner.kf.ok('push', 'mine', '-o', `${registry}/kf/sample:1`, '-m', '64M', '--no-route');
   await owner.kf.ok('map-route', 'mine', ...address);
 });
 
@@ -54,7 +63,7 @@ test('an app of another space is mapped to the route after share-route, and both
   );
   expect(await answers()).toEqual({ '1': 40 });
   await other.kf.ok('map-route', 'theirs', ...address);
-  expect(await answers()).toEqual({ '1': 20, '2': 20 });
+  await expectSameShare();
   expect((await other.kf.ok('app', 'theirs')).stdout).toContain(url);
   expect((await other.kf.ok('routes')).stdout).toMatch(new RegExp(String.raw`${host} .*theirs`));
   expect((await other.kf.ok('why', '--route', url)).stdout).toContain('The gateway has loaded the route.');
@@ -101,8 +110,7 @@ test('no request is lost while the app of either space is replaced and scaled', 
   await other.kf.ok('stop', 'theirs');
   await until('the requests to reach the owner only', async () => ((await answers(10))['1'] === 10 ? true : undefined));
   await other.kf.ok('start', 'theirs');
-  // For the same reason the start does not wait for the gateway; it counts anew when it takes the change.
-  await until('the same share for both', async () => isDeepStrictEqual(await answers(), { '1': 20, '2': 20 }));
+  await expectSameShare();
 });
 
 test('only the owner changes and deletes the route, and it is not orphaned while it is shared', async () => {
@@ -118,7 +126,7 @@ test('only the owner changes and deletes the route, and it is not orphaned while
   expect(await answers(5)).toEqual({ 'status 404': 5 });
   await owner.kf.ok('map-route', 'mine', ...address);
   await other.kf.ok('map-route', 'theirs', ...address);
-  expect(await answers()).toEqual({ '1': 20, '2': 20 });
+  await expectSameShare();
 });
 
 test('a shared name on the internal domain leads to the instances of both spaces', async () => {
@@ -174,7 +182,7 @@ test('after unshare-route no request reaches the other space, and none is lost',
 test('when the other space is deleted, the route answers for its owner', async () => {
   await owner.kf.ok('share-route', ...address, '-s', otherSpace);
   await other.kf.ok('map-route', 'theirs', ...address);
-  expect(await answers()).toEqual({ '1': 20, '2': 20 });
+  await expectSameShare();
   await kubectl('delete', 'cfspace', '-n', others?.org ?? '', others?.space ?? '');
   await until('the requests to reach the owner only', async () => ((await answers(10))['1'] === 10 ? true : undefined));
   expect((await owner.kf.ok('why', '--route', url)).stdout).toContain('The gateway has loaded the route.');
