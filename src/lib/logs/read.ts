@@ -26,6 +26,8 @@ export interface ReadRequest {
   signal: AbortSignal;
   /** False: a hole ends the reading before the first line after it, because that line may belong to another run of the container. */
   acceptHole: boolean;
+  /** Before the first line of a new position; `waitedMs` after the kubelet had accepted the request. */
+  onBegin?(time: string, waitedMs: number): Promise<void> | void;
   /** Waits when the reader is slower than the log. */
   onLine(line: StampedLine): Promise<void> | void;
   /** Lines may be missing before the next line, or at an earlier place that became known now. */
@@ -75,12 +77,14 @@ export async function readLog(request: ReadRequest, position: LogPosition): Prom
     if (signal.aborted) return { how: 'cut', lines: 0, caughtUp: false };
     return refusal(error);
   }
+  const accepted = performance.now();
   position.connect();
   const outcome: ReadOutcome = { how: 'end', lines: 0, caughtUp: true };
   try {
     // A rest without a newline is a line only when the container has ended; until then it is read again.
     for await (const raw of linesFrom(stream as AsyncIterable<Buffer>, { keepRest: !follow, longest: longestLine, cutMark })) {
       if (signal.aborted) break;
+      if (position.isFresh) await begin(raw, request, performance.now() - accepted);
       await takeLine(raw, request, position, outcome);
       if (outcome.how === 'hole') break;
     }
@@ -91,6 +95,11 @@ export async function readLog(request: ReadRequest, position: LogPosition): Prom
     stream.destroy();
   }
   return { ...outcome, caughtUp: position.caughtUp };
+}
+
+async function begin(raw: string, { onBegin }: ReadRequest, waitedMs: number): Promise<void> {
+  const line = parseStamped(raw);
+  if (line !== undefined) await onBegin?.(line.time, waitedMs);
 }
 
 async function takeLine(raw: string, request: ReadRequest, position: LogPosition, outcome: ReadOutcome): Promise<void> {

@@ -23,8 +23,8 @@ export class Rotations {
   #isCut = false;
   #last: string | undefined;
   #start: string | undefined;
-  /** Files that begin after the last line. */
-  #ahead: string | undefined;
+  /** The beginnings of files after the last line, in order. */
+  #ahead: string[] = [];
   #gap: LogGap | undefined;
   /** The line before was one that is sent again. */
   #isRepeating = false;
@@ -44,15 +44,15 @@ export class Rotations {
 
   /** A newer file is known, and none of its lines was read yet. */
   get isBehind(): boolean {
-    return this.#ahead !== undefined;
+    return this.#ahead.length > 0;
   }
 
   /** Before each line. Returns the gap before it. */
   pass(time: string, isAfterGap = false): LogGap | undefined {
     const from = this.#last;
     this.#isRepeating = false;
-    const crosses = this.#ahead !== undefined && time >= this.#ahead;
-    if (crosses) this.#ahead = undefined;
+    const crosses = this.#ahead.length > 0 && time >= (this.#ahead[0] ?? '');
+    if (crosses) this.#ahead = this.#ahead.filter((start) => start > time);
     if (this.#last === undefined || time > this.#last) this.#last = time;
     this.#remember(time);
     if (from === undefined || !(crosses || isAfterGap)) return undefined;
@@ -67,7 +67,7 @@ export class Rotations {
     const { from, to } = this.#gap ?? {};
     if (from !== undefined && to !== undefined && start > from && start <= to) return undefined;
     if (this.#last === undefined || start > this.#last) {
-      if (this.#last !== undefined) this.#ahead ??= start;
+      if (this.#last !== undefined) this.#ahead.push(start);
       return undefined;
     }
     const before = this.#marks.findLast((mark) => mark < start);
@@ -90,6 +90,23 @@ export class Rotations {
     this.#older = this.#known;
     this.#known = new Set();
   }
+}
+
+/** A file may be full so soon after the start of its container. */
+const soonestMs = 2_000;
+/** A line that comes later than that was written after the request. */
+const presentMs = 1_000;
+
+/**
+ * The gap before the first line that was read of a run. The first file of a run can be full before its reader is there, and nothing in the log says that a
+ * file is not the first one. So lines may be missing when the first one that is served was already there, and is not one of the first moments.
+ *
+ * @param startedAt when the run began; undefined when not known
+ * @param waitedMs how long the reader waited for the line
+ */
+export function gapAtStart(startedAt: string | undefined, time: string, waitedMs: number): LogGap | undefined {
+  if (startedAt === undefined || waitedMs >= presentMs) return undefined;
+  return Date.parse(time) - Date.parse(startedAt) > soonestMs ? { to: time, reason: rotated } : undefined;
 }
 
 /** Less than this is not a new file: the kubelet rotates by default at 10 MiB. */

@@ -11,8 +11,8 @@ import type { LogEntry, LogGap } from './entry.ts';
 import { LogPosition } from './position.ts';
 import { firstTime, readLog } from './read.ts';
 import type { ReadOutcome } from './read.ts';
-import { Rotations, Traffic } from './rotation.ts';
-import { containerLifeOf, isFinished, lostRuns, statusOf } from './targets.ts';
+import { gapAtStart, Rotations, Traffic } from './rotation.ts';
+import { containerLifeOf, isFinished, lostRuns, startOf, statusOf } from './targets.ts';
 import type { ContainerLife, LogTarget, PodBoard } from './targets.ts';
 
 export interface TailOptions {
@@ -49,6 +49,8 @@ interface ReadHow {
   previous: boolean;
   follow: boolean;
   acceptHole: boolean;
+  /** When the run began. */
+  startedAt?: string | undefined;
   /** Read only to find the position. */
   silent?: boolean;
   stop?: AbortSignal;
@@ -151,8 +153,9 @@ class Tail {
     };
     const watching = Promise.all([watch(), isOver ? undefined : this.#lookForRotations(life, ended.signal)]);
     const acceptHole = this.#suspected === life.id;
-    const { position, rotations } = life;
-    const outcome = await this.#read(position, { previous: false, follow: !isOver, acceptHole, stop: left.signal, rotations });
+    const { position, rotations, startedAt } = life;
+    const how = { previous: false, follow: !isOver, acceptHole, startedAt, stop: left.signal, rotations };
+    const outcome = await this.#read(position, how);
     ended.abort();
     await watching;
     this.#suspected = outcome.how === 'hole' ? life.id : undefined;
@@ -239,7 +242,7 @@ class Tail {
   async #readPrevious(position: LogPosition, isProbablyRead = false): Promise<ReadOutcome> {
     const { board, signal, pauseMs = 200 } = this.#options;
     for (let tries = 1; ; tries++) {
-      const outcome = await this.#read(position, { previous: true, follow: false, acceptHole: true });
+      const outcome = await this.#read(position, { previous: true, follow: false, acceptHole: true, startedAt: this.#startOfPrevious() });
       if (outcome.how === 'end' || signal.aborted) return outcome;
       if (outcome.how === 'gone' || tries === maxPreviousTries || isProbablyRead) {
         if (!isProbablyRead) await this.#noteOnce(outcome.message);
@@ -248,6 +251,12 @@ class Tail {
       }
       await board.news(signal, backoffMs(tries - 1, { baseMs: pauseMs }));
     }
+  }
+
+  #startOfPrevious(): string | undefined {
+    const pod = this.#options.board.get(this.#target.uid);
+    const status = pod === undefined ? undefined : statusOf(pod, this.#target.container);
+    return startOf(status, status?.lastState?.terminated?.containerID ?? '');
   }
 
   /** The runs of a container before the first one that is followed: only the last of them can still be read. */
@@ -282,6 +291,13 @@ class Tail {
         ...(how.silent === true ? { tailLines: 1 } : { since }),
         acceptHole: how.acceptHole,
         signal: how.stop === undefined ? signal : AbortSignal.any([signal, how.stop]),
+        onBegin: async (time, waitedMs) => {
+          // Older lines of a container that already ran are left out on purpose.
+          const isOlder = since !== undefined && nanoseconds(how.startedAt) < since;
+          if (how.silent === true || isOlder || source.type !== 'APP') return;
+          const gap = gapAtStart(how.startedAt, time, waitedMs);
+          if (gap !== undefined) await this.#gap(gap);
+        },
         onLine: ({ time, text }) => {
           if (how.silent === true || (since !== undefined && time < since)) return;
           this.#traffic.add(text.length + time.length);

@@ -4,6 +4,7 @@ import type { Pod } from '../api/pod-kind.ts';
 import type { Stored } from '../api/object.ts';
 import type { ContainerStatus } from '../api/pod.ts';
 import { podType } from '../api/pod-kind.ts';
+import { defined } from '../defined.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import { watchUntil } from '../kube/watch-list.ts';
 import { sourceOf } from './entry.ts';
@@ -26,6 +27,8 @@ export interface ContainerLife {
   id: string;
   restarts: number;
   isOver: boolean;
+  /** When it began, in whole seconds of the node's clock. */
+  startedAt?: string;
 }
 
 export function containersOf(pod: Pod): string[] {
@@ -37,6 +40,12 @@ export function statusOf(pod: Pod, container: string): ContainerStatus | undefin
   return [...initContainerStatuses, ...containerStatuses].find(({ name }) => name === container);
 }
 
+/** When a run that has ended began. */
+export function startOf(status: ContainerStatus | undefined, id: string): string | undefined {
+  const ended = [status?.state?.terminated, status?.lastState?.terminated];
+  return ended.find((run) => run?.containerID === id)?.startedAt;
+}
+
 /** The life whose log the kubelet serves as the current one; undefined before the first start. */
 export function containerLifeOf(status: ContainerStatus | undefined): ContainerLife | undefined {
   // During the back-off before a restart, the last life is in lastState, and the kubelet still serves it as the current log.
@@ -44,7 +53,9 @@ export function containerLifeOf(status: ContainerStatus | undefined): ContainerL
     (text) => (text ?? '') !== '',
   );
   if (status === undefined || id === undefined) return undefined;
-  return { id, restarts: status.restartCount, isOver: status.state?.running === undefined };
+  const { running } = status.state ?? {};
+  const startedAt = running?.startedAt ?? startOf(status, id);
+  return { id, restarts: status.restartCount, isOver: running === undefined, ...defined({ startedAt }) };
 }
 
 /** Why the lines of these runs are missing: the kubelet keeps the log of the present run and of the one before. */

@@ -226,7 +226,7 @@ describe('restarts of a container', () => {
     await kubelet.stop(pod, undefined, true);
     await kubelet.start(pod, undefined, true);
     delete kubelet.faults.dropNow;
-    kubelet.say(pod, 'b1', { afterMs: 5_000 });
+    kubelet.say(pod, 'b1', { afterMs: 1_500 });
     const before = kubelet.logCalls.length;
     await expect.poll(() => kubelet.logCalls.length).toBeGreaterThan(before);
     await kubelet.tell('MODIFIED', pod);
@@ -245,13 +245,30 @@ describe('restarts of a container', () => {
     await kubelet.stop(pod, undefined, true);
     await kubelet.start(pod, undefined, true);
     delete kubelet.faults.dropNow;
-    kubelet.say(pod, 'b1', { afterMs: 5_000 });
+    kubelet.say(pod, 'b1', { afterMs: 1_500 });
     await expect.poll(() => log.texts()).toEqual(['b1']);
     await kubelet.tell('MODIFIED', pod);
     await expect.poll(() => log.texts()).toEqual(['b1', 'a1']);
     kubelet.say(pod, 'b2', { afterMs: 100 });
     await expect.poll(() => log.texts()).toEqual(['b1', 'a1', 'b2']);
     expect(log.stream.holes).toBe(0);
+  });
+
+  test('a run whose first file is full before it is read begins with a gap', async () => {
+    const pod = kubelet.addPod('p');
+    await kubelet.start(pod);
+    kubelet.say(pod, 'one');
+    const log = follow();
+    await expect.poll(() => log.texts()).toEqual(['one']);
+    await endLife(pod);
+    await kubelet.start(pod, undefined, true);
+    kubelet.say(pod, 'lost');
+    kubelet.rotate(pod);
+    kubelet.say(pod, 'two', { afterMs: 3_000 });
+    await kubelet.tell('MODIFIED', pod);
+    await expect.poll(() => log.texts()).toEqual(['one', 'two']);
+    expect(log.gaps()).toEqual([{ to: '2026-01-01T00:00:03.002000001Z', reason: 'log rotated' }]);
+    expect(log.entries.map(({ gap, text }) => gap?.reason ?? text)).toEqual(['one', 'log rotated', 'two']);
   });
 
   test('runs that began and ended unseen are counted, and the last of them is read', async () => {

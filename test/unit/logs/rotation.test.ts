@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { Rotations } from '../../../src/lib/logs/rotation.ts';
+import { gapAtStart, Rotations } from '../../../src/lib/logs/rotation.ts';
 
 const at = (ms: number, nanos = 0): string => new Date(ms).toISOString().replace('Z', `${String(nanos).padStart(6, '0')}Z`);
 
@@ -23,6 +23,17 @@ describe('a new file of a followed log', () => {
     expect(rotations.found(at(9_000))).toBeUndefined();
     expect(read(rotations, [at(30), at(9_000), at(9_010)])).toEqual([{ from: at(30), to: at(9_000), reason: 'log rotated' }]);
     expect(rotations.found(at(9_000))).toBeUndefined();
+  });
+
+  test('is told although a reader far behind reads the file before it too', () => {
+    const rotations = new Rotations();
+    read(rotations, [at(10), at(20)]);
+    for (const start of [at(5_000), at(9_000)]) rotations.found(start);
+    expect(read(rotations, [at(30), at(5_000), at(5_010)])).toEqual([{ from: at(30), to: at(5_000), reason: 'log rotated' }]);
+    expect(rotations.isBehind).toBe(true);
+    expect(rotations.found(at(9_000))).toBeUndefined();
+    expect(read(rotations, [at(9_500), at(9_510)])).toEqual([{ from: at(5_010), to: at(9_500), reason: 'log rotated' }]);
+    expect(rotations.isBehind).toBe(false);
   });
 
   test('in which the reading began is no gap', () => {
@@ -58,5 +69,20 @@ describe('a line that a kubelet sends again', () => {
     rotations.pass(at(20_000));
     expect(rotations.isRepeated(at(20_000))).toBe(false);
     expect([at(19_998, 6), at(20_001)].map((time) => rotations.isRepeated(time))).toEqual([false, false]);
+  });
+});
+
+describe('the first line of a run', () => {
+  const started = '2026-01-01T00:00:00Z';
+  const late = '2026-01-01T00:00:02.100000000Z';
+
+  test('that was there already, and is not of its first moments, comes after a gap', () => {
+    expect(gapAtStart(started, late, 20)).toEqual({ to: late, reason: 'log rotated' });
+  });
+
+  test('that is of its first moments, or came while the reader waited, comes after none', () => {
+    expect(gapAtStart(started, '2026-01-01T00:00:01.900000000Z', 20)).toBeUndefined();
+    expect(gapAtStart(started, late, 1_500)).toBeUndefined();
+    expect(gapAtStart(undefined, late, 20)).toBeUndefined();
   });
 });
