@@ -26,6 +26,40 @@ export interface Need {
   smaller?: { amount: number; flags: string };
 }
 
+export interface InstanceNeeds {
+  memoryBytes: number;
+  diskBytes: number;
+  instances: number;
+}
+
+/**
+ * The needs of instances.
+ * @param sayBytes part of a sentence about an amount of memory or disk, such as `2G`
+ * @param sayCount part of a sentence about a number of pods or instances
+ */
+export function needsOfInstances(
+  { memoryBytes, diskBytes, instances }: InstanceNeeds,
+  sayBytes: (size: string, kind: 'memory' | 'disk') => string,
+  sayCount: (count: number, kind: 'pod' | 'instance') => string,
+): Need[] {
+  return [
+    {
+      names: ['memory', 'requests.memory', 'limits.memory'],
+      amount: memoryBytes,
+      what: sayBytes(formatBytes(memoryBytes), 'memory'),
+      isBytes: true,
+    },
+    {
+      names: ['requests.ephemeral-storage', 'ephemeral-storage', 'limits.ephemeral-storage'],
+      amount: diskBytes,
+      what: sayBytes(formatBytes(diskBytes), 'disk'),
+      isBytes: true,
+    },
+    { names: ['pods', 'count/pods'], amount: instances, what: sayCount(instances, 'pod'), isBytes: false },
+    { names: [appInstances], amount: instances, what: sayCount(instances, 'instance'), isBytes: false },
+  ];
+}
+
 /** Why the quota is not enough, and the flags of push with which it is. */
 export interface QuotaRefusal {
   why: string;

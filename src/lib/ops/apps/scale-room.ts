@@ -2,34 +2,22 @@
 
 import { instanceCountsOf } from '../../api/app.ts';
 import type { Stored } from '../../api/object.ts';
-import { counted, formatBytes } from '../../api/sizes.ts';
+import { counted } from '../../api/sizes.ts';
 import type { CFApp, CFProcess } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import type { SpaceSession } from '../../session/session.ts';
-import { appInstances, quotaRefusal, readQuotas, type Need } from './quota-left.ts';
+import { needsOfInstances, quotaRefusal, readQuotas, type Need } from './quota-left.ts';
 
 const megabyte = 2 ** 20;
 
 /** What more instances of a process take. */
 function needsOf({ memoryMB, diskQuotaMB }: CFProcess['spec'], more: number): Need[] {
   const takes = (amount: string): string => `${counted(more, 'more instance')} ${more === 1 ? 'takes' : 'take'} ${amount}`;
-  const [memory, disk] = [more * memoryMB * megabyte, more * diskQuotaMB * megabyte];
-  return [
-    {
-      names: ['memory', 'requests.memory', 'limits.memory'],
-      amount: memory,
-      what: takes(`${formatBytes(memory)} of memory`),
-      isBytes: true,
-    },
-    {
-      names: ['requests.ephemeral-storage', 'ephemeral-storage', 'limits.ephemeral-storage'],
-      amount: disk,
-      what: takes(`${formatBytes(disk)} of disk`),
-      isBytes: true,
-    },
-    { names: ['pods', 'count/pods'], amount: more, what: takes(counted(more, 'pod')), isBytes: false },
-    { names: [appInstances], amount: more, what: takes(counted(more, 'instance')), isBytes: false },
-  ];
+  return needsOfInstances(
+    { memoryBytes: more * memoryMB * megabyte, diskBytes: more * diskQuotaMB * megabyte, instances: more },
+    (size, kind) => takes(`${size} of ${kind}`),
+    (count, kind) => takes(counted(count, kind)),
+  );
 }
 
 /** @throws KfError `quota` when the quotas of the space have no room for so many instances of a started app */

@@ -3,7 +3,7 @@
 import { desiredInstances, instanceCountsOf } from '../../api/app.ts';
 import type { Stored } from '../../api/object.ts';
 import { maxInFlightOf, type RolloutOptions } from '../../api/rollout.ts';
-import { counted, formatBytes } from '../../api/sizes.ts';
+import { counted } from '../../api/sizes.ts';
 import type { CFApp, CFProcess, CFRoute, RouteDestination } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import type { ProcessPlan } from '../../manifest/plan.ts';
@@ -11,7 +11,7 @@ import type { SpaceSession } from '../../session/session.ts';
 import { sleep } from '../../wait.ts';
 import { areEnding } from '../instances/pods.ts';
 import { readDefaultStrategy } from './default-strategy.ts';
-import { appInstances, quotaRefusal, readQuotas, type Need } from './quota-left.ts';
+import { needsOfInstances, quotaRefusal, readQuotas, type Need } from './quota-left.ts';
 
 const megabyte = 1024 ** 2;
 /** Instances of an earlier update or of a deleted app may be ending: that takes the drain and the grace period. */
@@ -81,24 +81,16 @@ function most({ before, after, step, routed }: Replaced, sizeOf: (size: Size) =>
 export function needsOfUpdate(update: Update): Need[] {
   const all = update.processes.flatMap((process) => replaced(update, process));
   const total = (sizeOf: (size: Size) => number): number => all.reduce((sum, one) => sum + most(one, sizeOf), 0);
-  const [memory, disk, pods] = [total(({ memoryMB }) => memoryMB * megabyte), total(({ diskMB }) => diskMB * megabyte), total(() => 1)];
-  const more = (amount: string): string => `during the update it takes ${amount}`;
-  return [
+  const takes = (amount: string): string => `during the update it takes ${amount}`;
+  return needsOfInstances(
     {
-      names: ['memory', 'requests.memory', 'limits.memory'],
-      amount: memory,
-      what: more(`${formatBytes(memory)} more memory`),
-      isBytes: true,
+      memoryBytes: total(({ memoryMB }) => memoryMB * megabyte),
+      diskBytes: total(({ diskMB }) => diskMB * megabyte),
+      instances: total(() => 1),
     },
-    {
-      names: ['requests.ephemeral-storage', 'ephemeral-storage', 'limits.ephemeral-storage'],
-      amount: disk,
-      what: more(`${formatBytes(disk)} more disk`),
-      isBytes: true,
-    },
-    { names: ['pods', 'count/pods'], amount: pods, what: more(counted(pods, 'more pod')), isBytes: false },
-    { names: [appInstances], amount: pods, what: more(counted(pods, 'more instance')), isBytes: false },
-  ];
+    (size, kind) => takes(`${size} more ${kind}`),
+    (count, kind) => takes(counted(count, `more ${kind}`)),
+  );
 }
 
 /**
