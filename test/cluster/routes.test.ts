@@ -6,6 +6,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:http2';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
@@ -222,8 +223,9 @@ describe('an app that speaks HTTP/2', () => {
   const plain = `http://127.0.0.1:${process.env['KF_CLUSTER_HTTP_PORT'] ?? '80'}`;
 
   test('and HTTP/1.1 gets each by the route of that protocol', async () => {
-    expect(await call(secure)).toEqual(answered);
-    expect((await get(pages, '/page')).body).toBe('HTTP/1.1 /page');
+    // The start ends when the app answers by one of its routes. Each has a Service, and the gateway learns of their addresses one after the other.
+    await until('calls to reach the app', async () => isDeepStrictEqual(await call(secure), answered));
+    await until('pages of the app', async () => (await get(pages, '/page')).body === 'HTTP/1.1 /page');
   });
 
   test('only, answers gRPC calls by https and by http; update-destination says OK when the gateway speaks the protocol', async () => {
