@@ -83,8 +83,7 @@ const responders = async (at: string): Promise<string[]> => Object.keys(await an
  */
 function shares(expected: Record<string, number>, at = host): Promise<true> {
   const requests = Object.values(expected).reduce((sum, count) => sum + count, 0);
-  const isExpected = async (): Promise<boolean> => isDeepStrictEqual(await answers(requests, at), expected);
-  return until(`the shares ${JSON.stringify(expected)}`, async () => ((await isExpected()) ? true : undefined));
+  return until(`the shares ${JSON.stringify(expected)}`, async () => isDeepStrictEqual(await answers(requests, at), expected));
 }
 
 const failures = (seen: readonly string[]): string[] => seen.filter((who) => who.startsWith('status'));

@@ -12,7 +12,7 @@ import { LogPosition } from './position.ts';
 import { firstTime, readLog } from './read.ts';
 import type { ReadOutcome } from './read.ts';
 import { gapAtStart, Rotations, Traffic } from './rotation.ts';
-import { containerLifeOf, isFinished, lostRuns, startOf, statusOf } from './targets.ts';
+import { containerLifeOf, isFinished, lostRuns, statusOf } from './targets.ts';
 import type { ContainerLife, LogTarget, PodBoard } from './targets.ts';
 
 export interface TailOptions {
@@ -256,7 +256,7 @@ class Tail {
   #startOfPrevious(): string | undefined {
     const pod = this.#options.board.get(this.#target.uid);
     const status = pod === undefined ? undefined : statusOf(pod, this.#target.container);
-    return startOf(status, status?.lastState?.terminated?.containerID ?? '');
+    return status?.lastState?.terminated?.startedAt;
   }
 
   /** The runs of a container before the first one that is followed: only the last of them can still be read. */

@@ -41,7 +41,7 @@ export function statusOf(pod: Pod, container: string): ContainerStatus | undefin
 }
 
 /** When a run that has ended began. */
-export function startOf(status: ContainerStatus | undefined, id: string): string | undefined {
+function startOf(status: ContainerStatus | undefined, id: string): string | undefined {
   const ended = [status?.state?.terminated, status?.lastState?.terminated];
   return ended.find((run) => run?.containerID === id)?.startedAt;
 }
