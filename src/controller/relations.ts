@@ -5,7 +5,7 @@ import { desiredInstances } from '../lib/api/app.ts';
 import { findCondition } from '../lib/api/conditions.ts';
 import { namespaceType } from '../lib/api/core.ts';
 import { isRedirected } from '../lib/api/gateway.ts';
-import { conditionTypes, kinds } from '../lib/api/group.ts';
+import { conditionTypes, kinds, reasons } from '../lib/api/group.ts';
 import type {
   AppWorkload,
   CFApp,
@@ -97,9 +97,16 @@ export interface MappedDestination {
 const isPublic = ({ route: { metadata, spec } }: MappedDestination, stores: Stores): boolean =>
   stores.of(kinds.domain).get(spec.domainRef.namespace ?? metadata.namespace, spec.domainRef.name ?? '')?.spec.internal !== true;
 
+/**
+ * False for a half of a shared route whose destinations do not fit beside those of other spaces: they are not in the HTTPRoute, and an update that waited for
+ * them there would wait for the other spaces.
+ */
+const hasRoom = ({ route }: MappedDestination): boolean =>
+  route.spec.sharedFrom === undefined || findCondition(route, conditionTypes.programmed)?.reason !== reasons.tooManyDestinations;
+
 /** Routes by which the gateway leads to a process; otherwise as {@link allRoutesTo}. */
 export function routesTo(process: Stored<CFProcess>, stores: Stores): MappedDestination[] {
-  return allRoutesTo(process, stores).filter((mapped) => isPublic(mapped, stores));
+  return allRoutesTo(process, stores).filter((mapped) => isPublic(mapped, stores) && hasRoom(mapped));
 }
 
 /** Routes to a process, oldest first, each with the destination that names the process; without those whose name another route holds. */

@@ -63,7 +63,7 @@ export function httpRouteOf(route: Stored<CFRoute>, stores: Stores): Stored<Http
 
 /** False while the owner's HTTPRoute does not have the destinations of a half as they are now. */
 export const isTakenOver = (route: Stored<CFRoute>, live: Stored<HttpRoute> | undefined): boolean =>
-  !isHalf(route) || live?.metadata.annotations?.[servingAnnotation(route.metadata.name)] === String(route.metadata.generation);
+  !isHalf(route) || live?.metadata.annotations?.[servingAnnotation(route.metadata.uid)] === String(route.metadata.generation);
 
 /** Keys of a route and of those that share its address. */
 export const withPartners = (route: Stored<CFRoute>, stores: Stores): string[] => [

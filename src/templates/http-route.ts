@@ -20,7 +20,7 @@ export interface HttpRouteInput {
   /** Listeners of the Gateway; left out: all. */
   sections?: readonly string[];
   backends: readonly RouteBackend[];
-  /** The `status.serving` of each process that the weights were computed from, by process GUID. */
+  /** The `status.serving` of each process that the weights were computed from, by its `uid`. */
   serving: Readonly<Record<string, string>>;
   /** Some process behind the route wants instances. */
   serves: boolean;
@@ -32,9 +32,12 @@ export interface HttpRouteInput {
   live?: Stored<HttpRoute> | undefined;
 }
 
-/** Annotation that shows a process that its weights have reached the route. */
-export function servingAnnotation(processGuid: string): string {
-  return `serving.kf.cloudfoundry.org/${processGuid}`;
+/**
+ * Annotation that shows a process that its weights have reached the route, and a half of a shared route that its destinations have.
+ * @param uid of the process or the half: spaces share a route, and each of them chooses its GUIDs
+ */
+export function servingAnnotation(uid: string): string {
+  return `serving.kf.cloudfoundry.org/${uid}`;
 }
 
 function marked(generation: string): RouteFilter {
@@ -115,7 +118,7 @@ export function buildHttpRoute({
       name,
       namespace,
       labels: { [labels.routeGuid]: name },
-      annotations: Object.fromEntries(Object.entries(serving).map(([guid, text]) => [servingAnnotation(guid), text])),
+      annotations: Object.fromEntries(Object.entries(serving).map(([uid, text]) => [servingAnnotation(uid), text])),
       ownerReferences: [ownerReference(kinds.route, route)],
     },
     spec: { parentRefs: parents, hostnames: [fqdn], rules: [...rules, revisionRule(revisionFor(form, live), paths)] },

@@ -58,13 +58,15 @@ const domain: Kind = {
   }),
 };
 
+const port = int32({ minimum: 1, maximum: 65_535 });
+
 const destination = named(
   'RouteDestination',
   object({
     'guid!': string({ maxLength: 63 }),
     'appRef!': localReference(),
     'processType!': string({ maxLength: 63 }),
-    port: int32(),
+    port,
     protocol: oneOf('http1', 'http2'),
   }),
 );
@@ -199,8 +201,6 @@ const peer = named(
     'uid!': string({ maxLength: 64, description: 'metadata.uid of its CFApp: another app that gets its GUID is not meant' }),
   }),
 );
-
-const port = int32({ minimum: 1, maximum: 65_535 });
 
 const networkPolicy: Kind = {
   kind: 'CFNetworkPolicy',

@@ -34,4 +34,9 @@ export const narrowings: readonly Narrowing[] = [
     until: 'before-deployments',
     why: 'Only about fields that are new: `sharedFrom` never changes (decision 83).',
   },
+  {
+    where: /^cfroutes\S+ (spec|status)\.destinations\S*\.port (minimum|maximum)$/,
+    until: 'before-deployments',
+    why: 'There is no such port, and a route that spaces share was refused as a whole because of it (decision 83).',
+  },
 ];

@@ -134,10 +134,10 @@ export class Rollouts {
 
   /** The weights that every HTTPRoute of the process has and its gateway has accepted; undefined while they differ. */
   #carried(view: View): string | undefined {
-    const guid = view.process.metadata.name;
+    const { uid } = view.process.metadata;
     const routes = routesTo(view.process, view.context.stores).map(({ route }) => httpRouteOf(route, view.context.stores));
     const texts = routes.map((route) =>
-      route === undefined || acceptance(route)?.accepted !== true ? undefined : route.metadata.annotations?.[servingAnnotation(guid)],
+      route === undefined || acceptance(route)?.accepted !== true ? undefined : route.metadata.annotations?.[servingAnnotation(uid)],
     );
     const [first] = texts;
     return texts.every((text) => text === first) ? first : undefined;

@@ -71,12 +71,12 @@ export function sharedBackends(route: Stored<CFRoute>, own: readonly RouteDestin
   const count = fit.reduce((sum, { destinations }) => sum + destinations.length, own.length);
   const all = backendsOf(route, own, stores, count === 1);
   for (const { half, destinations } of fit) {
-    const { namespace, name, generation } = half.metadata;
+    const { namespace, uid, generation } = half.metadata;
     const theirs = backendsOf(half, destinations, stores, count === 1);
     const ready = theirs.backends.filter(({ service }) => isReady(stores, namespace, service));
     all.backends.push(...ready.map((backend) => ({ ...backend, namespace })));
     all.serves ||= theirs.serves;
-    if (ready.length === theirs.backends.length) Object.assign(all.serving, theirs.serving, { [name]: String(generation) });
+    if (ready.length === theirs.backends.length) Object.assign(all.serving, theirs.serving, { [uid]: String(generation) });
   }
   return all;
 }

@@ -143,3 +143,64 @@ test('a new route with the GUID of a deleted one gets no requests to apps of the
   expect(await answers()).toEqual(['owner']);
   expect(await partsIn('friend')).toBe('');
 });
+
+/** A half of the friend's space that leads to one of its apps. */
+async function plantHalf(app: string, name?: string): Promise<string> {
+  const half = await plant('friend', { apps: [app], sharedFrom: owned() }, name);
+  await claimed('friend', half, 'Claimed');
+  return half;
+}
+
+test('a half with the GUID of a process, and an app with the GUID of an app, stop no update of the owner', async () => {
+  route = { ...route, uid: await uidOf('owner', route.name) };
+  const process = await kubectl('get', 'cfprocesses', '-n', spaceOf('owner'), '-o', 'jsonpath={.items[0].metadata.name}');
+  const half = await plantHalf(apps['friend'] ?? '', process);
+  await until('the app of the other space to answer', async () => ((await answers()).includes('friend') ? true : undefined));
+  await memberOf('owner').kf.ok('restart', 'owner');
+  await memberOf('friend').kubectl(['delete', 'cfroute', '-n', spaceOf('friend'), half]);
+
+  const metadata = { name: apps['owner'] ?? '', namespace: spaceOf('friend') };
+  const lifecycle = { type: 'docker', data: { stack: '' } };
+  const twin = { displayName: 'twin', desiredState: 'STOPPED', lifecycle };
+  const app = { apiVersion: 'korifi.cloudfoundry.org/v1alpha1', kind: 'CFApp', metadata, spec: twin };
+  expect(await memberOf('friend').kubectl(['create', '-f', '-'], app)).toMatchObject({ code: 0 });
+  await memberOf('friend').kf.ok('push', 'twin', '-o', `${registry}/kf/sample:1`, '-m', '64M', '--no-route');
+  const second = await plantHalf(metadata.name);
+  await until('the app with the same GUID to answer', async () => ((await answers()).length === 2 ? true : undefined));
+  await memberOf('owner').kf.ok('restart', 'owner');
+  await memberOf('friend').kf.ok('restart', 'twin');
+  await memberOf('friend').kubectl(['delete', 'cfroute', '-n', spaceOf('friend'), second]);
+});
+
+test('a port that does not exist is refused in a half and in a route', async () => {
+  const half = await plantHalf(apps['friend'] ?? '');
+  for (const [who, name] of [
+    ['friend', half],
+    ['owner', route.name],
+  ] as const)
+    // prettier-ignore
+    for (const port of [0, 65_536]) {
+      const wrong = { guid: randomUUID(), appRef: { name: apps[who] ?? '' }, processType: 'web', port };
+      const said = await patch(who, name, { destinations: [wrong] });
+      expect(said.code, said.stderr).not.toBe(0);
+      expect(said.stderr).toContain(`spec.destinations[0].port`);
+    }
+  await memberOf('friend').kubectl(['delete', 'cfroute', '-n', spaceOf('friend'), half]);
+});
+
+test('an owner who takes all places of the route stops no update in the other space, which gets requests again when there is room', async () => {
+  const half = await plantHalf(apps['friend'] ?? '');
+  await until('the app of the other space to answer', async () => ((await answers()).includes('friend') ? true : undefined));
+  const own = { appRef: { name: apps['owner'] ?? '' }, processType: 'web', port: 8080 };
+  const many = Array.from({ length: 16 }, () => ({ ...own, guid: randomUUID() }));
+  expect(await patch('owner', route.name, { destinations: many })).toMatchObject({ code: 0 });
+  await until('the half to have no room', async () => {
+    const programmed = await conditionOf('cfroute', spaceOf('friend'), half, 'Programmed');
+    return programmed?.reason === 'TooManyDestinations' ? true : undefined;
+  });
+  await memberOf('friend').kf.ok('restart', 'friend');
+  await memberOf('owner').kf.ok('restart', 'owner');
+  expect(await patch('owner', route.name, { destinations: many.slice(0, 1) })).toMatchObject({ code: 0 });
+  await until('the app of the other space to answer', async () => ((await answers()).includes('friend') ? true : undefined));
+  await memberOf('friend').kf.ok('restart', 'friend');
+});

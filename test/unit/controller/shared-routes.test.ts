@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { instancesByProcess } from '../../../src/controller/instances/pod-instances.ts';
-import { appIndexes, routesByApp } from '../../../src/controller/relations.ts';
+import { appIndexes, routesByApp, routesTo } from '../../../src/controller/relations.ts';
 import { lackOfRoom, sharedBackends, servicesInUse } from '../../../src/controller/routes/shares.ts';
 import type { Index, Stores } from '../../../src/controller/runtime/reconciler.ts';
 import { Store } from '../../../src/controller/runtime/store.ts';
@@ -9,7 +9,7 @@ import { serviceType } from '../../../src/lib/api/core.ts';
 import { httpRouteType, referenceGrantType, type HttpRoute } from '../../../src/lib/api/gateway.ts';
 import { kinds, labels } from '../../../src/lib/api/group.ts';
 import type { KubeObject, ResourceType, Stored } from '../../../src/lib/api/object.ts';
-import type { CFRoute } from '../../../src/lib/api/types.generated.ts';
+import type { CFProcess, CFRoute, RouteDestination } from '../../../src/lib/api/types.generated.ts';
 import { asStored } from '../../support/stored.ts';
 
 const hash = '0123456789';
@@ -54,7 +54,12 @@ function storesOf(routes: readonly Stored<CFRoute>[], without: readonly string[]
     for (const { guid, appRef } of route.spec.destinations ?? []) {
       const put = (type: ResourceType, name: string, spec: object): void => {
         if (!without.includes(`${type.kind} ${name}`))
-          of(type).put(asStored({ metadata: { name, namespace, labels: { [labels.generation]: hash } }, spec } as KubeObject));
+          of(type).put(
+            asStored({
+              metadata: { name, namespace, uid: `${namespace}/${name}`, labels: { [labels.generation]: hash } },
+              spec,
+            } as KubeObject),
+          );
       };
       const process = `p-${guid}`;
       put(kinds.app, appRef.name, { desiredState: 'STARTED' });
@@ -79,16 +84,28 @@ describe('a route that is shared', () => {
     const stores = storesOf([owner, half('b', 1), half('c', 1)]);
     expect(backends(owner, stores)).toEqual([`own s-owner-0-${hash} 1000`, `b s-b-0-${hash} 1000`, `c s-c-0-${hash} 1000`]);
     expect(sharedBackends(owner, owner.spec.destinations ?? [], stores).serving).toMatchObject({
-      'b-route': '7',
-      'c-route': '7',
-      'p-b-0': '',
+      'b-route-uid': '7',
+      'c-route-uid': '7',
+      'b/p-b-0': '',
     });
   });
 
   it.each(['Service', 'ReferenceGrant'])('leads to no destination without its %s, and says so to the half', (kind) => {
     const stores = storesOf([owner, half('b', 2)], [`${kind} s-b-1-${hash}`]);
     expect(backends(owner, stores)).toEqual([`own s-owner-0-${hash} 1000`, `b s-b-0-${hash} 1000`]);
-    expect(Object.keys(sharedBackends(owner, owner.spec.destinations ?? [], stores).serving)).toEqual(['p-owner-0']);
+    expect(Object.keys(sharedBackends(owner, owner.spec.destinations ?? [], stores).serving)).toEqual(['owner/p-owner-0']);
+  });
+
+  it('tells the weights of each process, also of one whose GUID a half or a process of another space has', () => {
+    const sameName = routeIn('b', { ...half('b', 1).spec, destinations: destinations('owner', 1) }, 'True', 'p-owner-0');
+    const { serving } = sharedBackends(owner, owner.spec.destinations ?? [], storesOf([owner, sameName]));
+    expect(serving).toEqual({ 'owner/p-owner-0': '', 'b/p-owner-0': '', 'p-owner-0-uid': '7' });
+  });
+
+  it.each([0, -1, 65_536, 2_147_483_647])('leads to no destination with the port %i, and to the others', (port) => {
+    const [first, ...rest] = destinations('b', 2);
+    const wrong = routeIn('b', { ...half('b', 1).spec, destinations: [{ ...first, port } as RouteDestination, ...rest] });
+    expect(backends(owner, storesOf([owner, wrong]))).toEqual([`own s-owner-0-${hash} 1000`, `b s-b-1-${hash} 1000`]);
   });
 
   it('has room for its own destinations first, and leaves out a half that does not fit', () => {
@@ -123,6 +140,21 @@ describe('a route that is shared', () => {
 });
 
 describe('a half', () => {
+  const crowded = (reason: string): Stored<CFRoute> => {
+    const route = half('b', 1);
+    const statement = { type: 'Programmed', status: 'False' as const, reason, message: '', lastTransitionTime: '' };
+    return { ...route, status: { conditions: [...(route.status?.conditions ?? []), statement] } };
+  };
+
+  it.each([
+    ['nothing, because it has no room in the HTTPRoute', crowded('TooManyDestinations'), 0],
+    ['the gateway, which has not loaded it', crowded('NotLoaded'), 1],
+  ])('lets an update of its app wait for %s', (_what, route, number) => {
+    const stores = storesOf([routeIn('owner', { sharedWith: ['b'] }), route]);
+    const process = stores.of<CFProcess>(kinds.process).get('b', 'p-b-0') as Stored<CFProcess>;
+    expect(routesTo(process, stores)).toHaveLength(number);
+  });
+
   const refs = [
     { name: 's-b-0', namespace: 'b', port: 1 },
     { name: 's-owner-0', port: 1 },
@@ -130,7 +162,7 @@ describe('a half', () => {
   ];
   const live = (taken: string): Stored<HttpRoute> =>
     asStored<HttpRoute>({
-      metadata: { name: 'owner-route', namespace: 'owner', annotations: { 'serving.kf.cloudfoundry.org/b-route': taken } },
+      metadata: { name: 'owner-route', namespace: 'owner', annotations: { 'serving.kf.cloudfoundry.org/b-route-uid': taken } },
       spec: { rules: [{ backendRefs: refs }] },
     });
 
