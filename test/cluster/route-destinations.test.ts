@@ -127,6 +127,18 @@ describe('a route to two apps, of which one', () => {
   });
 });
 
+test('an app that was started a moment ago gets requests when map-route ends', async () => {
+  const fresh = `${host}-fresh`;
+  await kf.ok('map-route', first, domain, '-n', fresh);
+  for (let round = 0; round < 3; round += 1) {
+    await kf.ok('restart', second);
+    await kf.ok('map-route', second, domain, '-n', fresh);
+    expect(await responders(fresh)).toEqual([first, second]);
+    await kf.ok('unmap-route', second, domain, '-n', fresh);
+  }
+  await kf.ok('delete-route', domain, '-n', fresh, '-f');
+});
+
 describe(`a route to ${mostDestinations} apps`, () => {
   beforeAll(async () => {
     for (const name of names) await kf.ok('map-route', name, domain, '-n', host);

@@ -18,8 +18,10 @@ import { defined } from '../../lib/defined.ts';
 const wholeShare = 1_000;
 
 export interface DestinationBackend extends RouteBackend {
-  /** GUID of the process. */
+  /** `uid` of the process. */
   process: string;
+  /** `uid` of the route, or of the half of a shared route, that has the destination. */
+  route: string;
   /** Since when an instance has been ready, in milliseconds. */
   readySince?: number;
 }
@@ -27,13 +29,18 @@ export interface DestinationBackend extends RouteBackend {
 export interface Backends {
   backends: DestinationBackend[];
   services: Omit<DestinationServiceInput, 'route'>[];
-  /** `status.serving` of each process, by its GUID. */
+  /** `status.serving` of each process, by its `uid`. */
   serving: Record<string, string>;
   /** Some process behind the route wants instances. Without one, the route must not answer. */
   serves: boolean;
 }
 
-/** Destinations with port and protocol filled in; an app without a droplet is left out, unless the port is given. */
+const mostPort = 65_535;
+
+/**
+ * Destinations with port and protocol filled in; an app without a droplet is left out, unless the port is given. So is a destination with a port that does
+ * not exist, which the schema of earlier releases allowed: an HTTPRoute with it would be refused, with the destinations of all other spaces.
+ */
 export function effectiveDestinations(route: Stored<CFRoute>, stores: Stores): RouteDestination[] {
   const { namespace } = route.metadata;
   return (route.spec.destinations ?? []).flatMap((destination) => {
@@ -43,7 +50,8 @@ export function effectiveDestinations(route: Stored<CFRoute>, stores: Stores): R
     // A running version stays reachable without the build that it came from.
     const ports = droplet === undefined ? runningPorts(destination, namespace, stores) : (droplet.ports ?? []);
     if (ports === undefined) return [];
-    return [{ ...destination, protocol: destination.protocol ?? 'http1', port: destination.port ?? ports[0] ?? defaultPort }];
+    const port = destination.port ?? ports[0] ?? defaultPort;
+    return port < 1 || port > mostPort ? [] : [{ ...destination, protocol: destination.protocol ?? 'http1', port }];
   });
 }
 
@@ -83,11 +91,11 @@ export function backendsOf(
       .by(processesByApp.name, `${namespace}/${appGuid}`)
       .find(({ spec }) => spec.processType === destination.processType);
     if (found === undefined) continue;
-    const process = found.metadata.name;
+    const { name: processGuid, uid: process } = found.metadata;
     const text = found.status?.serving ?? '';
     const workloads = stores
       .of(kinds.appWorkload)
-      .by(workloadsByProcess.name, `${namespace}/${process}`)
+      .by(workloadsByProcess.name, `${namespace}/${processGuid}`)
       .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
       .toSorted((a, b) => (generationOf(a) < generationOf(b) ? -1 : 1));
     if (workloads.length > 0) result.serving[process] = text;
@@ -95,15 +103,24 @@ export function backendsOf(
     const app = stores.of(kinds.app).get(namespace, appGuid);
     const isWanted = app !== undefined && wantedInstances(app, found) > 0;
     if (isWanted) result.serves = true;
-    const ready = readyGenerations(stores, namespace, process);
+    const ready = readyGenerations(stores, namespace, processGuid);
     for (const [generation, share] of sharesOf(workloads, text, isOnly)) {
       // A stopped app gets no share of the requests.
       const weight = isWanted ? share : 0;
       const readySince = ready.get(generation);
       const service = serviceName(destination.guid, generation, protocol);
-      const part = { service, port, destination: destination.guid, generation, weight, process, isReady: readySince !== undefined };
+      const part = {
+        service,
+        port,
+        destination: destination.guid,
+        generation,
+        weight,
+        process,
+        route: route.metadata.uid,
+        isReady: readySince !== undefined,
+      };
       result.backends.push({ ...part, ...defined({ readySince }) });
-      result.services.push({ destinationGuid: destination.guid, appGuid, processGuid: process, generation, port, protocol });
+      result.services.push({ destinationGuid: destination.guid, appGuid, processGuid, generation, port, protocol });
     }
   }
   return result;

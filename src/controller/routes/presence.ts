@@ -66,7 +66,12 @@ export function present(context: Context, all: Backends, live: Stored<HttpRoute>
   const isIn = ({ presence }: Destination): boolean => best === undefined || presence === 'stays' || presence === best;
   const out = shared.filter((destination) => !isIn(destination));
   const serving = { ...all.serving };
-  for (const { process } of out.flatMap(({ backends }) => backends)) delete serving[process];
+  for (const { backends, presence } of out)
+    for (const { process, route } of backends) {
+      delete serving[process];
+      // A half of a shared route is taken over when its destinations get requests.
+      if (presence === 'enters') delete serving[route];
+    }
   const backends = groups.flatMap((destination) =>
     out.includes(destination)
       ? destination.backends.map((backend) => ({ ...backend, weight: 0 }))

@@ -97,6 +97,10 @@ function firstUnasked(
   );
 }
 
+/** True while the gateway is not known to have loaded the last change of the route's destinations. */
+export const isNewlyMapped = (route: Stored<CFRoute>): boolean =>
+  findCondition(route, conditionTypes.programmed)?.observedGeneration !== route.metadata.generation;
+
 const generationOfService = ({ name }: BackendReference): string => name.slice(-10);
 
 export class Programming {
@@ -158,8 +162,7 @@ export class Programming {
   #loaded(context: Context, route: Stored<CFRoute>, live: Stored<HttpRoute>, attempts: Attempts): Programmed {
     attempts.loadedAt = context.now();
     // The process reconciler proves changes of weights. A newly mapped route is proven by one answer of each of its backends.
-    const isMapped = findCondition(route, conditionTypes.programmed)?.observedGeneration !== route.metadata.generation;
-    if (!isMapped) return proven(reasons.loaded, attempts);
+    if (!isNewlyMapped(route)) return proven(reasons.loaded, attempts);
     return firstUnasked(context, route, live, attempts) === undefined ? proven(reasons.loaded, attempts) : { requeueAfterMs: 1 };
   }
 

@@ -25,7 +25,7 @@ import { keyOf, splitKey } from '../runtime/store.ts';
 import { appIndexes, appsByDroplet, routesByApp, spaceOf } from '../relations.ts';
 import { refusedClaim } from '../names/leases.ts';
 import { markFeature, pathExpressionFeature } from '../rollout/traffic-probe.ts';
-import { Programming } from './programming.ts';
+import { isNewlyMapped, Programming } from './programming.ts';
 import { claimRoute, distrust, routesByHost } from './hosts.ts';
 import { ensureSlices, isInternal, removeSlices, sliceTrustMs } from './internal.ts';
 import { backendsOf, effectiveDestinations, type Backends } from './backends.ts';
@@ -152,7 +152,9 @@ async function reconcileRoute(context: Context, live: Stored<CFRoute>): Promise<
   try {
     if (isInternal(domain)) return await reconcileInternal(context, route, domain, claim.claimed);
     const { changesInMs, ...status } = isHalf(route) ? await ensureHalf(context, route, domain) : await ensureParts(context, route, domain);
-    const { statement, requeueAfterMs } = context.memory.of(programming).look(context, route);
+    // Whoever maps an app waits until it gets requests, also an app that was started a moment ago.
+    const isEntering = changesInMs !== undefined && isNewlyMapped(route);
+    const { statement, requeueAfterMs } = isEntering ? {} : context.memory.of(programming).look(context, route);
     const [ready, programmed] = withRoom(context, route, statement);
     await write(context, route, status, claim.claimed, ready, ...(programmed === undefined ? [] : [programmed]));
     const next = Math.min(requeueAfterMs ?? Infinity, changesInMs ?? Infinity);

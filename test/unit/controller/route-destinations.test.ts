@@ -16,7 +16,16 @@ function backend(text: string, ready: false | number = 0): DestinationBackend {
   const [, app = '', generation = '', weight] = /^(\w+)\/(\w+)=(\d+)$/.exec(text) ?? [];
   const readiness = ready === false ? { isReady: false } : { isReady: true, readySince: ready };
   const service = `s-d-${app}-${generation}`;
-  return { service, port: 8080, destination: `d-${app}`, process: `p-${app}`, generation, weight: Number(weight), ...readiness };
+  return {
+    service,
+    port: 8080,
+    destination: `d-${app}`,
+    process: `p-${app}`,
+    route: `r-${app}`,
+    generation,
+    weight: Number(weight),
+    ...readiness,
+  };
 }
 
 const print = (backends: readonly { destination: string; generation: string; weight: number }[]): string[] =>
@@ -89,6 +98,15 @@ describe('requests', () => {
       serving: ['p-a', 'p-b'],
       changesInMs: undefined,
     });
+  });
+
+  test('reach a half of a shared route, which is not taken over before', () => {
+    const half = { 'r-b': '7' };
+    const back = [backend('a/old=1000'), backend('b/old=1000', start)];
+    const later = [backend('a/old=1000'), backend('b/old=1000', false)];
+    const named = (backends: DestinationBackend[], now: number): string[] =>
+      Object.keys(present(at(now), { backends, services: [], serving: half, serves: true }, route('a-old')).serving);
+    expect([named(back, start + 500), named(back, start + 2_000), named(later, start)]).toEqual([[], ['r-b'], ['r-b']]);
   });
 
   test('reach it after that time also if the clock of its node is wrong', () => {
