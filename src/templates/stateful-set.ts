@@ -17,6 +17,7 @@ import { defaultGraceSeconds } from '../lib/api/kf-info.ts';
 /** Contract 6.4: in every space; it has no rights and no token. */
 const appAccount = 'korifi-app';
 const defaultDrainSeconds = 4;
+const leastPercent = 50;
 
 /** The generation's hash; for an AppWorkload that somebody else made, a hash of its name. */
 export function generationOf(workload: Stored<AppWorkload>): string {
@@ -165,6 +166,9 @@ export function buildStatefulSet(workload: Stored<AppWorkload>): StatefulSet {
   };
 }
 
+/** The least number of instances that evictions leave of so many, as the budget says and Kubernetes rounds. */
+export const leastServing = (wanted: number): number => Math.ceil((wanted * leastPercent) / 100);
+
 /** While nodes are drained, half of the process's pods stay, of any generation; pods that do not run may always be evicted. */
 export function buildBudget(process: Stored<CFProcess>): PodDisruptionBudget {
   const { name, namespace } = process.metadata;
@@ -177,6 +181,10 @@ export function buildBudget(process: Stored<CFProcess>): PodDisruptionBudget {
       labels: { [labels.guid]: name, [labels.appGuid]: process.spec.appRef.name },
       ownerReferences: [ownerReference(kinds.process, process)],
     },
-    spec: { minAvailable: '50%', selector: { matchLabels: { [labels.guid]: name } }, unhealthyPodEvictionPolicy: 'AlwaysAllow' },
+    spec: {
+      minAvailable: `${String(leastPercent)}%`,
+      selector: { matchLabels: { [labels.guid]: name } },
+      unhealthyPodEvictionPolicy: 'AlwaysAllow',
+    },
   };
 }

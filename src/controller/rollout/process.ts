@@ -20,6 +20,7 @@ import { halvesByOwner, halvesOf } from '../shared-routes.ts';
 import { withProcessDefaults } from './process-defaults.ts';
 import { targetAfterCancellation, type Target } from './cancellation.ts';
 import { createGeneration, findGeneration, isWhole, liveInputsOf, replaceLost, workloadsOf } from './generation.ts';
+import { lookAtDrain, setsByProcess } from './held-drain.ts';
 import { Proofs } from './traffic-probe.ts';
 import { Rollouts } from './step.ts';
 import { hinderedRollout, selectorOf } from './status.ts';
@@ -59,7 +60,7 @@ export function processReconciler(): Reconciler {
       watch<PodDisruptionBudget>(podDisruptionBudgetType, (budget) => ownKey(budget, budget.metadata.labels?.[labels.guid])),
     ],
     reads: [kinds.space, kinds.org, kinds.domain, namespaceType],
-    indexes: [...appIndexes, instancesByProcess, halvesByOwner, ...nodeIndexes],
+    indexes: [...appIndexes, instancesByProcess, halvesByOwner, setsByProcess, ...nodeIndexes],
     reconcile: (key, context) => reconcile(key, context, rollouts),
   };
 }
@@ -67,16 +68,31 @@ export function processReconciler(): Reconciler {
 async function reconcile(key: string, context: Context, rollouts: Rollouts): Promise<Result | undefined> {
   const { ns, name } = splitKey(key);
   const live = context.stores.of(kinds.process).get(ns, name);
-  if (live === undefined || live.metadata.deletionTimestamp !== undefined) return undefined;
-  const app = context.stores.of(kinds.app).get(ns, live.spec.appRef.name);
-  if (app === undefined || !mayAct(app)) return undefined;
+  if (live === undefined) return undefined;
+  const drain = lookAtDrain(context, live);
+  // Before anything of the app can end this look: whatever state the app is in, a node can be emptied.
+  if (drain.overdue) await ensureBudget(context, live, false);
+  const result = await act(context, live, drain.overdue, rollouts);
+  const waits = [drain.lookAgainMs, result?.requeueAfterMs].filter((wait) => wait !== undefined);
+  return waits.length === 0 ? result : { ...result, requeueAfterMs: Math.min(...waits) };
+}
+
+/** @param overdue its instances have held up the drain of a node for too long */
+async function act(context: Context, live: Stored<CFProcess>, overdue: boolean, rollouts: Rollouts): Promise<Result | undefined> {
+  const app = context.stores.of(kinds.app).get(live.metadata.namespace, live.spec.appRef.name);
+  if (app === undefined || isEnding(live) || isEnding(app)) {
+    // A finalizer can keep its instances running for ever, and nobody wants them any more.
+    await ensureBudget(context, live, false);
+    return undefined;
+  }
+  if (!mayAct(app)) return undefined;
   const process = await withProcessDefaults(context, live);
 
   const droplet = dropletOf(app, app.spec.currentDropletRef?.name, context.stores);
   const target = await aimOf(context, app, process, droplet).catch((error: unknown) => tellWhy(context, app, process, error));
   if (target === 'again') return { requeueAfterMs: 1 };
   const outcome = target === undefined ? undefined : await rollouts.step(context, app, process, target);
-  await ensureBudget(context, process, outcome?.guarded ?? wantedInstances(app, process) > 1);
+  await ensureBudget(context, process, !overdue && (outcome?.guarded ?? wantedInstances(app, process) > 1));
   const ready: Statement = readyStatement;
   await writeStatus(context, kinds.process, process, {
     ...process.status,
@@ -88,12 +104,14 @@ async function reconcile(key: string, context: Context, rollouts: Rollouts): Pro
   return outcome?.requeueAfterMs === undefined ? undefined : { requeueAfterMs: outcome.requeueAfterMs };
 }
 
+const isEnding = ({ metadata }: Stored<CFApp> | Stored<CFProcess>): boolean => metadata.deletionTimestamp !== undefined;
+
 /**
  * True when the app has its name and the CFApp reconciler has observed this generation of it. For a deploy-id that reconciler first reads
  * processes and env from the API server, so the rollout never uses state that is older than the user's command.
  */
 function mayAct(app: Stored<CFApp>): boolean {
-  if (app.metadata.deletionTimestamp !== undefined || findCondition(app, conditionTypes.claimed)?.status !== 'True') return false;
+  if (findCondition(app, conditionTypes.claimed)?.status !== 'True') return false;
   const deployId = app.metadata.annotations?.[annotations.deployId];
   const isSeen = app.status?.observedGeneration === app.metadata.generation;
   return isSeen && (deployId === undefined || app.status?.deployment?.id === deployId);

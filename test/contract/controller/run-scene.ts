@@ -215,7 +215,7 @@ interface Controller {
   metrics: () => Promise<string>;
 }
 
-function manager(cluster: MemoryCluster, identity: string, eventPauseMs: number | undefined): Controller {
+function manager(cluster: MemoryCluster, identity: string, { eventPauseMs, now }: SceneOptions): Controller {
   const aborter = new AbortController();
   const made = new Manager({
     cluster,
@@ -226,6 +226,7 @@ function manager(cluster: MemoryCluster, identity: string, eventPauseMs: number 
     ],
     leader: { ns: 'kf-system', name: 'kf-controller', identity, followMs: 20 },
     rootNamespace: 'cf',
+    ...defined({ now }),
     log: createLogger('error', (line) => process.stderr.write(line)),
   });
   const running = made.run(aborter.signal);
@@ -268,16 +269,19 @@ export interface SceneOptions {
   unreachableGateway?: boolean;
   /** The controller records what happens to apps, with this pause between two writes. */
   eventPauseMs?: number;
+  /** The controller's wall clock in milliseconds. */
+  now?: () => number;
 }
 
-export async function startRunScene({ routed = true, unreachableGateway = false, eventPauseMs }: SceneOptions = {}): Promise<RunScene> {
+export async function startRunScene(options: SceneOptions = {}): Promise<RunScene> {
+  const { routed = true, unreachableGateway = false } = options;
   const cluster = new MemoryCluster();
   const gateway = await startGateway(cluster);
   // Port 9 is the discard port; nothing listens there.
   await createObjects(cluster, unreachableGateway ? 'http://127.0.0.1:9' : gateway.address, routed);
   const node = new Node(cluster, unreachableGateway ? '127.0.0.1' : '192.0.2.1');
   const ports = [unreachableGateway ? Number(new URL(gateway.address).port) : 8080];
-  let controller = manager(cluster, 'one', eventPauseMs);
+  let controller = manager(cluster, 'one', options);
   let count = 0;
   const patchApp = async (patch: Record<string, unknown>): Promise<void> => void (await cluster.mergePatch(kinds.app, ns, appGuid, patch));
   const stopController = (): Promise<void> => controller.stop();
@@ -320,7 +324,7 @@ export async function startRunScene({ routed = true, unreachableGateway = false,
     },
     restartController: async () => {
       await stopController();
-      controller = manager(cluster, 'two', eventPauseMs);
+      controller = manager(cluster, 'two', options);
     },
     stopController,
     stop: async () => {

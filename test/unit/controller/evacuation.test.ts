@@ -1,8 +1,9 @@
-// When the only instance of a process gets a second one, and when it may be evicted without.
+// When the only instance of a process gets a second one, when instances may be evicted although too few serve, and how long they hold up a drain.
 
 import { describe, expect, test } from 'vitest';
 import type { Instance, Problem } from '../../../src/controller/instances/instances.ts';
 import { evacuationOf, type Alone } from '../../../src/controller/rollout/evacuation.ts';
+import { heldDrain, isOverdue, type HeldDrain } from '../../../src/controller/rollout/held-drain.ts';
 
 const instance = (more: Partial<Instance> = {}): Instance => ({
   index: 0, generation: 'a', pod: 'pod-0', uid: 'u', state: 'RUNNING', ready: true, ending: false, created: 0, restarts: 0, ...more,
@@ -18,6 +19,8 @@ const alone = (more: Partial<Alone>): Alone => ({
   instances: [instance()],
   refused: false,
   ...more,
+  all: more.all ?? more.instances ?? [instance()],
+  wanted: more.wanted ?? more.desired ?? 1,
 });
 
 const stays = { spare: 0, guarded: true };
@@ -50,4 +53,47 @@ test('a process without routes, or with another number of instances, has no seco
   expect(evacuationOf(alone({ routed: false, instances: [leaving] }))).toEqual({ spare: 0, guarded: false });
   expect(evacuationOf(alone({ desired: 0, instances: [] }))).toEqual({ spare: 0, guarded: false });
   expect(evacuationOf(alone({ desired: 2, instances: [leaving, spare({ leaving: true })] }))).toEqual({ spare: 0, guarded: true });
+});
+
+const crashed = (index: number, final = true): Instance =>
+  instance({ index, pod: `pod-${String(index)}`, ready: false, problem: problem(final) });
+const two = (...all: Instance[]): Alone => alone({ desired: 2, instances: all });
+
+describe('one of several instances on a node that is emptied, while too few serve to evict it,', () => {
+  test.each<[string, Alone, boolean]>([
+    ['may be evicted when the other one never becomes ready', two(leaving, crashed(1)), false],
+    ['stays while the other one may still become ready', two(leaving, crashed(1, false)), true],
+    ['stays while the other one ends, since it is made again', two(leaving, instance({ index: 1, ready: false, ending: true })), true],
+    ['stays while the other one is not made yet', two(leaving), true],
+    ['may be evicted when Kubernetes refuses to make the other one', { ...two(leaving), refused: true }, false],
+    ['stays when nothing is missing, since the budget allows it', two(leaving, spare()), true],
+    ['stays when its node takes pods', two(instance(), crashed(1)), true],
+    ['stays when the other one is not ready on that node', two(instance(), { ...crashed(1), leaving: true }), true],
+    ['stays when a third of three may still come', alone({ desired: 3, instances: [leaving, crashed(1), crashed(2, false)] }), true],
+    ['may be evicted when half of three can never be kept', alone({ desired: 3, instances: [leaving, spare(), crashed(2)] }), false],
+    ['stays when enough serve without it', alone({ desired: 4, instances: [leaving, spare(), instance({ index: 2 }), crashed(3)] }), true],
+    ['may be evicted when the new version of a change fails', alone({ settled: false, wanted: 2, all: [leaving, crashed(0)] }), false],
+  ])('%s', (_, given, guarded) => {
+    expect(evacuationOf(given)).toEqual({ spare: 0, guarded });
+  });
+});
+
+describe('a drain that is held up', () => {
+  const minute = 60_000;
+  const [held, free] = [true, false];
+  /** What the process may do at the end of looks at these minutes. */
+  const after = (looks: readonly (readonly [at: number, isHeldUp: boolean])[]): boolean => {
+    let known: HeldDrain | undefined;
+    for (const [at, isHeldUp] of looks) known = heldDrain(known, isHeldUp, at * minute);
+    return isOverdue(known, (looks.at(-1)?.[0] ?? 0) * minute);
+  };
+  test.each<[string, (readonly [number, boolean])[], boolean]>([
+    ['is let through after ten minutes, whatever the app does', [[0, held], [10, held]], true],
+    ['is not let through before', [[0, held], [9.9, held]], false],
+    ['begins anew after it could go on for a minute', [[0, held], [5, free], [6, free], [6.1, held], [10, held]], false],
+    ['does not begin anew because an instance was ready for a moment', [[0, held], [5, free], [5.5, held], [10, held]], true],
+    ['is none when instances can be evicted', [[0, free], [10, free]], false],
+  ])('%s', (_, looks, expected) => {
+    expect(after(looks)).toBe(expected);
+  }); // prettier-ignore
 });
