@@ -115,6 +115,25 @@ describe('deleting a single object of a running app', () => {
     for (const kind of builtIn) expect(await remove(kind, foreign, 'alice')).toMatchObject({ code: 0 });
   });
 
+  test('an app cannot be deleted without what it runs, by an option or by a finalizer', async () => {
+    const whole = 'is deleted with all that it runs';
+    const app = ['cfapp', '-n', space, 'owner'];
+    const { code, stderr } = await ask(['delete', ...app, '--cascade=orphan', '--wait=false'], { as: 'alice' });
+    expect([code, stderr]).toEqual([1, expect.stringContaining(`CFApp 'owner' ${whole}`)]);
+    const patch = JSON.stringify({ metadata: { finalizers: ['orphan'] } });
+    expect((await ask(['patch', ...app, '--type=merge', '-p', patch], { as: 'alice' })).stderr).toContain(whole);
+    const raw = { kind: 'DeleteOptions', apiVersion: 'v1', orphanDependents: true };
+    const path = `/apis/${group}/v1alpha1/namespaces/${space}/cfapps/owner`;
+    expect((await ask(['delete', '--raw', path, '-f', '-'], { as: 'alice', input: raw })).stderr).toContain(whole);
+    for (const cascade of ['background', 'foreground'])
+      expect(await ask(['delete', ...app, `--cascade=${cascade}`, '--dry-run=server', '--wait=false'], { as: 'alice' })).toMatchObject({
+        code: 0,
+      });
+    expect(await ask(['delete', ...app, '--cascade=orphan', '--dry-run=server', '--wait=false'], { as: 'root' })).toMatchObject({
+      code: 0,
+    });
+  });
+
   test('it is deleted with its app, and with its space', async () => {
     await kubectl(['delete', 'cfapp', '-n', space, 'owner', '--cascade=background'], { as: 'alice' });
     // It discovers new kinds only every 30 s.

@@ -153,8 +153,10 @@ describe('an autoscaler', () => {
       : { type, external: { metric: { name: 'queue' }, target: { type: 'AverageValue', averageValue: '1' } } };
   const spec = { scaleTargetRef: target, minReplicas: 1, maxReplicas: 3, metrics: [metric('Resource')] };
 
-  async function create(as: string, name: string, change: object): Promise<string> {
-    const metadata = { name, namespace: space };
+  const step = { type: 'Pods', value: 1, periodSeconds: 15 };
+
+  async function create(as: string, name: string, change: object, annotations = {}): Promise<string> {
+    const metadata = { name, namespace: space, annotations };
     const input = { apiVersion: 'autoscaling/v2', kind: 'HorizontalPodAutoscaler', metadata, spec: { ...spec, ...change } };
     const { code, stderr } = await ask(['create', '-f', '-'], { as, input });
     return code === 0 ? 'done' : stderr;
@@ -172,7 +174,18 @@ describe('an autoscaler', () => {
     ['a kind of that name elsewhere', { scaleTargetRef: { ...target, apiVersion: 'example.com/v1' } }, 'can only scale a CFProcess'],
     ['too many instances', { maxReplicas: 1_001 }, 'can set at most 1000 instances'],
     ['a metric from outside', { metrics: [metric('External')] }, 'can only follow the use of CPU and memory'],
+    ['metrics that keep the controller of all busy', { metrics: Array(9).fill(metric('Resource')) }, 'can follow at most 8 metrics'],
+    ['a long behavior', { behavior: { scaleUp: { policies: Array(9).fill(step) } } }, 'at most 8 policies for each direction'],
+    ['a long behavior downwards', { behavior: { scaleDown: { policies: Array(9).fill(step) } } }, 'at most 8 policies for each direction'],
   ])('is refused for %s', async (_what, change, text) => {
     expect(await create('dora', 'bad', change)).toContain(text);
+  });
+
+  test('is refused for large annotations, and made with all that a user needs', async () => {
+    expect(await create('dora', 'bad', {}, { note: 'x'.repeat(16_400) })).toContain('at most 16384 characters');
+    const behavior = { scaleUp: { policies: Array(8).fill(step) }, scaleDown: { policies: Array(8).fill(step) } };
+    expect(await create('dora', 'full', { metrics: Array(8).fill(metric('Resource')), behavior }, { note: 'x'.repeat(16_000) })).toBe(
+      'done',
+    );
   });
 });

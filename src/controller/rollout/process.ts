@@ -26,6 +26,9 @@ import { Rollouts } from './step.ts';
 import { hinderedRollout, selectorOf } from './status.ts';
 import { keepVerdict } from './verdict.ts';
 
+/** As long as for tasks: an app that is missing for this long was deleted. */
+const appPatienceMs = 10 * 60_000;
+
 const ownKey = (object: { metadata: { namespace?: string } }, guid: string | undefined): string[] =>
   guid === undefined || guid === '' ? [] : [`${object.metadata.namespace ?? ''}/${guid}`];
 
@@ -83,7 +86,7 @@ async function act(context: Context, live: Stored<CFProcess>, overdue: boolean, 
   if (app === undefined || isEnding(live) || isEnding(app)) {
     // A finalizer can keep its instances running for ever, and nobody wants them any more.
     await ensureBudget(context, live, false);
-    return undefined;
+    return app === undefined && !isEnding(live) ? endWithoutApp(context, live) : undefined;
   }
   if (!mayAct(app)) return undefined;
   const process = await withProcessDefaults(context, live);
@@ -102,6 +105,21 @@ async function act(context: Context, live: Stored<CFProcess>, overdue: boolean, 
     conditions: conditionsWith(process, ready),
   });
   return outcome?.requeueAfterMs === undefined ? undefined : { requeueAfterMs: outcome.requeueAfterMs };
+}
+
+/**
+ * Ends what still runs of an app that was deleted without its parts, since neither kf nor the people of the space could. A process from a backup may
+ * come before its app.
+ */
+async function endWithoutApp(context: Context, process: Stored<CFProcess>): Promise<Result | undefined> {
+  const { namespace, name, uid, creationTimestamp = '' } = process.metadata;
+  if (workloadsOf(process, context).length === 0) return undefined;
+  const left = Date.parse(creationTimestamp) + appPatienceMs - context.now();
+  if (left > 0) return { requeueAfterMs: left };
+  if ((await context.cluster.get(kinds.app, namespace, process.spec.appRef.name, context.signal)) !== undefined) return undefined;
+  context.log.warn('process without its app deleted', { process: name, app: process.spec.appRef.name });
+  await context.cluster.delete(kinds.process, namespace, name, { uid, propagation: 'Background', signal: context.signal });
+  return undefined;
 }
 
 const isEnding = ({ metadata }: Stored<CFApp> | Stored<CFProcess>): boolean => metadata.deletionTimestamp !== undefined;

@@ -1,4 +1,5 @@
-// A node is emptied while an app has too few instances that serve: its budget may not stop the drain for ever. On a cluster in memory.
+// A node is emptied while an app has too few instances that serve, or does not exist any more: its budget may not stop the drain for ever. On a cluster
+// in memory.
 
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { nodeType, podDisruptionBudgetType } from '../../../src/lib/api/core.ts';
@@ -83,4 +84,16 @@ test('an app that cannot be reconciled holds up a drain for ten minutes, and no 
   await scene.cluster.mergePatch(nodeType, undefined, 'old', { spec: { unschedulable: null } });
   await scene.patchApp({ metadata: { annotations: { [annotations.deployId]: 'y' } }, spec: { envSecretName: 'env' } });
   await isGuarded();
+});
+
+test('a process whose app was deleted without it has no budget, and is deleted after a while', async () => {
+  await serve(1);
+  const name = web();
+  await scene.cluster.mergePatch(kinds.process, ns, name, { metadata: { ownerReferences: null } });
+  await scene.cluster.delete(kinds.app, ns, scene.app()?.metadata.name ?? '', { propagation: 'Orphan' });
+  await isFree();
+  expect(web()).toBe(name);
+  passedMs = 601_000;
+  await scene.cluster.mergePatch(kinds.process, ns, name, { metadata: { annotations: { look: 'again' } } });
+  await scene.until(() => expect(scene.web()).toBeUndefined());
 });
