@@ -108,9 +108,29 @@ const instancePortEnv = (port: number): EnvVar[] => [
   { name: 'CF_INSTANCE_PORTS', value: JSON.stringify([{ external: port, internal: port }]) },
 ];
 
+const field = (name: string, fieldPath: string): EnvVar => ({ name, valueFrom: { fieldRef: { apiVersion: 'v1', fieldPath } } });
+
+/** Folder with a folder of files for each service binding (https://servicebinding.io). */
+export const bindingRoot = '/bindings';
+const bindingRootEnv = (hasServices: boolean): EnvVar[] => (hasServices ? [{ name: 'SERVICE_BINDING_ROOT', value: bindingRoot }] : []);
+
+/** Variables that the runner of tasks adds. As in cf, a task has no index and no port. */
+export function buildTaskInstanceEnv(hasServices: boolean): EnvVar[] {
+  return [
+    field('POD_NAME', 'metadata.name'),
+    field('CF_INSTANCE_GUID', 'metadata.uid'),
+    field('CF_INSTANCE_IP', 'status.hostIP'),
+    field('CF_INSTANCE_INTERNAL_IP', 'status.podIP'),
+    { name: 'INSTANCE_GUID', value: '$(CF_INSTANCE_GUID)' },
+    { name: 'CF_INSTANCE_PORT', value: '' },
+    { name: 'CF_INSTANCE_ADDR', value: '' },
+    { name: 'CF_INSTANCE_PORTS', value: '[]' },
+    ...bindingRootEnv(hasServices),
+  ];
+}
+
 /** Variables that the runner adds, about the instance. They come first, because others refer to them. */
 export function buildInstanceEnv(ports: readonly number[], hasServices: boolean): EnvVar[] {
-  const field = (name: string, fieldPath: string): EnvVar => ({ name, valueFrom: { fieldRef: { apiVersion: 'v1', fieldPath } } });
   const port = ports[0];
   return [
     field('POD_NAME', 'metadata.name'),
@@ -121,7 +141,7 @@ export function buildInstanceEnv(ports: readonly number[], hasServices: boolean)
     { name: 'INSTANCE_GUID', value: '$(CF_INSTANCE_GUID)' },
     { name: 'INSTANCE_INDEX', value: '$(CF_INSTANCE_INDEX)' },
     ...(port === undefined ? [] : instancePortEnv(port)),
-    ...(hasServices ? [{ name: 'SERVICE_BINDING_ROOT', value: '/bindings' }] : []),
+    ...bindingRootEnv(hasServices),
   ];
 }
 

@@ -7,7 +7,7 @@ import { annotations, kinds, labels } from '../lib/api/group.ts';
 import { sidecarContainer, statefulSetName } from '../lib/api/names.ts';
 import type { Container, PodSpec } from '../lib/api/pod.ts';
 import type { AppWorkload, CFProcess } from '../lib/api/types.generated.ts';
-import { buildInstanceEnv } from './pod-env.ts';
+import { bindingRoot, buildInstanceEnv } from './pod-env.ts';
 import { ownerReference } from './metadata.ts';
 import { leaveLostNode } from './node-loss.ts';
 import { unprivilegedContainer } from './pod-security.ts';
@@ -38,7 +38,7 @@ function bindingVolumes(workload: Stored<AppWorkload>): Pick<PodSpec, 'volumes'>
     })),
     volumeMounts: services.map((service, index) => ({
       name: `binding-${String(index)}`,
-      mountPath: `/bindings/${service.name}`,
+      mountPath: `${bindingRoot}/${service.name}`,
       readOnly: true,
     })),
   };

@@ -3,11 +3,12 @@
 import type { Job } from '../lib/api/core.ts';
 import { annotations, contractVersion, kinds, labels } from '../lib/api/group.ts';
 import { apiVersionOf, type Stored } from '../lib/api/object.ts';
+import type { Container, PodSpec } from '../lib/api/pod.ts';
 import type { CFApp, CFTask, Droplet, EnvVar, TaskWorkload } from '../lib/api/types.generated.ts';
 import { defined } from '../lib/defined.ts';
 import { ownerReference } from './metadata.ts';
 import { leaveLostNode } from './node-loss.ts';
-import { buildHomeEnv, databaseUrlKey, literalCommand, vcapServicesKey } from './pod-env.ts';
+import { bindingRoot, buildHomeEnv, buildTaskInstanceEnv, databaseUrlKey, literalCommand, vcapServicesKey } from './pod-env.ts';
 import { unprivilegedContainer } from './pod-security.ts';
 
 export interface TaskInput {
@@ -46,6 +47,12 @@ export function buildTaskEnv(app: Stored<CFApp>, variables: readonly string[], m
   ];
 }
 
+/** The app's bindings as its status lists them; none: no field. */
+function servicesOf({ status }: Stored<CFApp>): Pick<TaskWorkload['spec'], 'services'> {
+  const { serviceBindings = [] } = status ?? {};
+  return serviceBindings.length === 0 ? {} : { services: serviceBindings.map(({ guid, name, secret }) => ({ guid, name, secret })) };
+}
+
 export function buildTaskWorkload({ app, task, command, droplet, memoryMB, diskMB, env }: TaskInput): TaskWorkload {
   const { name, namespace } = task.metadata;
   const size = { memory: `${String(memoryMB)}Mi`, 'ephemeral-storage': `${String(diskMB)}Mi` };
@@ -68,6 +75,7 @@ export function buildTaskWorkload({ app, task, command, droplet, memoryMB, diskM
       image: droplet.registry.image,
       imagePullSecrets: droplet.registry.imagePullSecrets ?? [],
       env,
+      ...servicesOf(app),
       resources: { requests: { cpu: `${String(Math.max(5, Math.floor((100 * memoryMB) / 1024)))}m`, ...size }, limits: size },
     },
   };
@@ -79,12 +87,34 @@ function shownTaskName({ spec }: Stored<CFTask>): string | undefined {
 }
 
 /**
+ * The Secrets of the bindings themselves, without a copy, as in builds: a task starts once. If somebody unbinds a service before the pod starts,
+ * the task begins without its files; otherwise it would wait for ever.
+ */
+function bindingVolumes({ spec }: TaskWorkload): Pick<PodSpec, 'volumes'> & Pick<Container, 'volumeMounts'> {
+  const { services = [] } = spec;
+  if (services.length === 0) return {};
+  const named = services.map((service, index) => ({ ...service, volume: `binding-${String(index)}` }));
+  return {
+    volumes: named.map(({ volume, secret }) => ({ name: volume, secret: { secretName: secret, defaultMode: 0o644, optional: true } })),
+    volumeMounts: named.map(({ volume, name }) => ({ name: volume, mountPath: `${bindingRoot}/${name}`, readOnly: true })),
+  };
+}
+
+function envOf({ spec }: TaskWorkload): NonNullable<Container['env']> {
+  const { env = [], services = [] } = spec;
+  const own = new Set(env.map(({ name }) => name));
+  const instance = buildTaskInstanceEnv(services.length > 0).filter(({ name }) => !own.has(name));
+  return [...instance, ...env] as NonNullable<Container['env']>;
+}
+
+/**
  * One pod, one try: a task is not repeated automatically. The Job waits until the start is recorded,
  * so that a Job that is missing after a record may have run, and one without a record has not. Its TTL is set only when the task's end is in its status.
  */
 export function buildTaskJob(workload: Stored<TaskWorkload>): Job {
   const { name, namespace, labels: marks = {}, annotations: notes = {} } = workload.metadata;
   const { spec } = workload;
+  const { volumes, volumeMounts } = bindingVolumes(workload);
   return {
     apiVersion: 'batch/v1',
     kind: 'Job',
@@ -111,14 +141,16 @@ export function buildTaskJob(workload: Stored<TaskWorkload>): Job {
               image: spec.image,
               imagePullPolicy: 'IfNotPresent',
               command: spec.command,
-              env: (spec.env ?? []) as NonNullable<NonNullable<Job['spec']>['template']['spec']['containers'][number]['env']>,
+              env: envOf(workload),
               ...defined({
                 resources: spec.resources && { requests: stringsOf(spec.resources.requests), limits: stringsOf(spec.resources.limits) },
               }),
               terminationMessagePolicy: 'FallbackToLogsOnError',
               securityContext: unprivilegedContainer,
+              ...defined({ volumeMounts }),
             },
           ],
+          ...defined({ volumes }),
         },
       },
     },

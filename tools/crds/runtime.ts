@@ -83,6 +83,7 @@ const task: Kind = {
     'image!': string({ maxLength: sizes.image }),
     imagePullSecrets: pullSecrets,
     env: environment,
+    services: listBy('guid', boundService, { maxItems: mostBindings }),
     resources,
   }),
   status: statusOf(),

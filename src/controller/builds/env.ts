@@ -1,6 +1,6 @@
 // The environment and the service bindings of a build.
 
-import type { ResourceType, Stored } from '../../lib/api/object.ts';
+import type { KubeObject, ResourceType, Stored } from '../../lib/api/object.ts';
 import { secretType } from '../../lib/api/core.ts';
 import { annotations, kinds, labels, places, reasons } from '../../lib/api/group.ts';
 import type { BuildWorkloadSpec, CFApp, CFBuild, EnvVar } from '../../lib/api/types.generated.ts';
@@ -27,8 +27,8 @@ export function lastOfEach(variables: readonly EnvVar[]): EnvVar[] {
   return [...new Map(variables.map((variable) => [variable.name, variable])).values()];
 }
 
-/** Since when the build is complete as far as this controller can know: after a gap, objects of that kind may arrive late. */
-function since({ stores }: Context, { metadata }: Stored<CFBuild>, kind: ResourceType): number {
+/** Since when the object is complete as far as this controller can know: after a gap, objects of that kind may arrive late. */
+function since({ stores }: Context, { metadata }: Stored<KubeObject>, kind: ResourceType): number {
   return Math.max(Date.parse(metadata.creationTimestamp ?? '') || 0, stores.of(kind).steadySince);
 }
 
@@ -77,15 +77,19 @@ async function ensureInstallationEnv(context: Context, build: Stored<CFBuild>): 
   return keys.map((key) => fromSecret(name, key));
 }
 
-/** The app's status usually lists a new binding within a moment. After this time a build starts without a binding that does not become ready. */
+/** The app's status usually lists a new binding within a moment. After this time a build or a task starts without a binding that does not become ready. */
 const bindingPatienceMs = 15_000;
 
-/** Throws while the app's status does not list exactly the app's bindings: a build may closely follow `bind-service`. @throws WaitingError */
-export function assertBindingsListed(context: Context, build: Stored<CFBuild>, app: Stored<CFApp>): void {
+/**
+ * Throws while the app's status does not list exactly the app's bindings: a build or a task may closely follow `bind-service`.
+ * @param starting the build or the task
+ * @throws WaitingError
+ */
+export function assertBindingsListed(context: Context, starting: Stored<KubeObject>, app: Stored<CFApp>): void {
   const listed = (app.status?.serviceBindings ?? []).map(({ guid }) => guid).toSorted();
   const bound = bindingsOf(context.stores, app).map(({ metadata }) => metadata.name);
   if (listed.join(' ') === bound.toSorted().join(' ')) return;
-  if (context.now() - since(context, build, kinds.serviceBinding) > bindingPatienceMs) return;
+  if (context.now() - since(context, starting, kinds.serviceBinding) > bindingPatienceMs) return;
   throw new WaitingError(reasons.bindingNotReady, "The app's service bindings are not ready yet.", 1_000);
 }
 

@@ -8,12 +8,13 @@ import { conditionTypes, kinds } from '../../lib/api/group.ts';
 import type { CFApp, CFProcess, CFTask, Droplet, TaskWorkload } from '../../lib/api/types.generated.ts';
 import { isAlreadyExists } from '../../lib/kube/errors.ts';
 import { buildTaskEnv, buildTaskWorkload } from '../../templates/task-job.ts';
+import { assertBindingsListed } from '../builds/env.ts';
 import { index, watch, type Context, type Reconciler } from '../runtime/reconciler.ts';
 import { TerminalError, WaitingError } from '../runtime/result.ts';
 import { conditionsWith, notReady, readyStatement, writeStatus, type Statement, type StatusOf } from '../runtime/status.ts';
 import { keyOf, splitKey } from '../runtime/store.ts';
 import { ensureOwner } from '../runtime/owner.ts';
-import { appIndexes, dropletOf, foreignBuild, processesByApp } from '../relations.ts';
+import { appIndexes, bindingsByApp, dropletOf, foreignBuild, processesByApp } from '../relations.ts';
 import { defaultMemoryMB } from '../tenancy/quotas.ts';
 
 const tasksByApp = index<CFTask>(kinds.task, 'app', (task) => [`${task.metadata.namespace}/${task.spec.appRef?.name ?? ''}`]);
@@ -37,8 +38,8 @@ export const taskReconciler: Reconciler = {
         .map(keyOf),
     ),
   ],
-  reads: [kinds.build, kinds.process, namespaceType],
-  indexes: [...appIndexes, tasksByApp],
+  reads: [kinds.build, kinds.process, kinds.serviceBinding, namespaceType],
+  indexes: [...appIndexes, bindingsByApp, tasksByApp],
   reconcile: async (key, context) => {
     const { ns, name } = splitKey(key);
     const task = context.stores.of(kinds.task).get(ns, name);
@@ -178,6 +179,7 @@ function statementsOf(workload: TaskWorkload): Statement[] {
 
 async function start(context: Context, task: Stored<CFTask>): Promise<TaskWorkload> {
   const { app, droplet, process } = basisOf(context, task);
+  assertBindingsListed(context, task, app);
   const command = [task.spec.command, process?.spec.command, process?.spec.detectedCommand].find(
     (text) => text !== undefined && text !== '',
   );

@@ -951,6 +951,7 @@ export interface TaskWorkloadSpec {
   image: string;
   imagePullSecrets?: LocalReference[];
   env?: EnvVar[];
+  services?: BoundService[];
   resources?: ResourceRequirements;
 }
 

@@ -180,6 +180,45 @@ describe('a task that begins', () => {
     expect(env).toContainEqual({ name: 'DATABASE_URL', valueFrom: { secretKeyRef } });
   });
 
+  test('gets the variables of an instance, as in cf without index and port, and no folder of bindings without a service', async () => {
+    await makeApp();
+    await makeTask('plain');
+    await until(() => expect(job('plain')).toBeDefined());
+    const { containers, volumes } = job('plain')?.spec?.template.spec ?? {};
+    const env = containers?.[0]?.env ?? [];
+    const field = (name: string, fieldPath: string) => ({ name, valueFrom: { fieldRef: { apiVersion: 'v1', fieldPath } } });
+    expect(env.filter(({ name }) => /INSTANCE|PORT|POD_NAME|BINDING_ROOT/.test(name))).toEqual([
+      field('POD_NAME', 'metadata.name'),
+      field('CF_INSTANCE_GUID', 'metadata.uid'),
+      field('CF_INSTANCE_IP', 'status.hostIP'),
+      field('CF_INSTANCE_INTERNAL_IP', 'status.podIP'),
+      { name: 'INSTANCE_GUID', value: '$(CF_INSTANCE_GUID)' },
+      { name: 'CF_INSTANCE_PORT', value: '' },
+      { name: 'CF_INSTANCE_ADDR', value: '' },
+      { name: 'CF_INSTANCE_PORTS', value: '[]' },
+    ]);
+    expect([volumes, containers?.[0]?.volumeMounts]).toEqual([undefined, undefined]);
+  });
+
+  test('gets the files of the bindings of its app, also of one that was made a moment before', async () => {
+    await makeApp();
+    await cluster.create(kinds.serviceBinding, {
+      metadata: { name: 'bound', namespace: ns },
+      spec: { type: 'app', appRef: { name: 'app' }, service: { kind: 'CFServiceInstance', name: 'db' }, parameters: { name: '' } },
+    });
+    await makeTask('with-files');
+    await until(() => expect(condition('with-files', 'Ready')?.reason).toBe('BindingNotReady'));
+    expect(job('with-files')).toBeUndefined();
+    const serviceBindings = [{ guid: 'bound', name: 'db', secret: 'db-files' }];
+    await cluster.mergePatch(kinds.app, ns, 'app', { status: { serviceBindings } }, { subresource: 'status' });
+    await until(() => expect(job('with-files')).toBeDefined());
+    const { containers, volumes } = job('with-files')?.spec?.template.spec ?? {};
+    // A binding that is removed before the pod starts does not keep it from starting.
+    expect(volumes).toEqual([{ name: 'binding-0', secret: { secretName: 'db-files', defaultMode: 0o644, optional: true } }]);
+    expect(containers?.[0]?.volumeMounts).toEqual([{ name: 'binding-0', mountPath: '/bindings/db', readOnly: true }]);
+    expect(containers?.[0]?.env).toContainEqual({ name: 'SERVICE_BINDING_ROOT', value: '/bindings' });
+  });
+
   test('gives its name for people to its pod, for log lines', async () => {
     await makeApp();
     await makeTask('named', { command: 'rake', displayName: 'Night run' });
