@@ -85,8 +85,9 @@ describe('the actions of an app', () => {
     expect([run.code, JSON.parse(run.stdout)]).toMatchObject([0, { instances: 3, memory_in_mb: 512 }]);
     const byType = await curl('-i', '/v3/apps/shop-guid/processes/web/actions/scale', '-d', '{"disk_in_mb":2048}');
     expect(byType.stdout).toMatch(/^HTTP\/1\.1 202 Accepted\r\n/);
+    expect(JSON.parse((await post('/v3/processes/shop-guid/actions/scale', '{"instances":4}')).stdout)).toMatchObject({ instances: 4 });
     const { spec } = cluster.memory.peek(kinds.process, ns, 'shop-web') ?? {};
-    expect(spec).toMatchObject({ desiredInstances: 3, memoryMB: 512, diskQuotaMB: 2048 });
+    expect(spec).toMatchObject({ desiredInstances: 4, memoryMB: 512, diskQuotaMB: 2048 });
   });
 
   it('scale a process whose new instance crashes: the change is accepted, and a warning says why', async () => {

@@ -230,7 +230,7 @@ describe('curl reads', () => {
   it('processes and the statistics of their instances', async () => {
     expect(await guids('/v3/apps/shop-guid/processes')).toEqual(['shop-web']);
     expect(await guids('/v3/processes?app_guids=shop-guid&types=web')).toEqual(['shop-web']);
-    const stats = ['/v3/processes/shop-web/stats', '/v3/apps/shop-guid/processes/web/stats'];
+    const stats = ['/v3/processes/shop-web/stats', '/v3/processes/shop-guid/stats', '/v3/apps/shop-guid/processes/web/stats'];
     for (const one of stats) expect(await asked(one)).toMatchObject({ resources: [{ type: 'web', index: 0, state: 'DOWN', uptime: 0 }] });
     await cluster.add(podType, {
       metadata: {
@@ -246,6 +246,14 @@ describe('curl reads', () => {
         resources: [{ state: 'RUNNING', routable: true, host: 'web-0', mem_quota: 128 * 1024 ** 2 }],
       });
     expect(await asked('/v3/apps/shop-guid/processes/worker')).toMatchObject({ errors: [{ detail: 'Process worker not found' }] });
+  });
+
+  it('the web process by the GUID of its app, as in cf', async () => {
+    expect(await asked('/v3/processes/shop-guid')).toMatchObject({ guid: 'shop-web', type: 'web' });
+    expect(await guids('/v3/processes?guids=shop-guid')).toEqual(['shop-web']);
+    expect(await asked('/v3/processes/absent')).toMatchObject({ errors: [{ code: 10_010, detail: 'Process not found' }] });
+    await cluster.memory.delete(kinds.process, ns, 'shop-web');
+    expect(await asked('/v3/processes/shop-guid')).toMatchObject({ errors: [{ code: 10_010, detail: 'Process web not found' }] });
   });
 
   it('the environment and the features of an app', async () => {

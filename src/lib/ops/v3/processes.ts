@@ -1,6 +1,6 @@
 // Processes: lists, single ones, statistics and scaling.
 
-import { instanceLimits } from '../../api/app.ts';
+import { instanceLimits, webProcess } from '../../api/app.ts';
 import { kinds } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
 import type { CFApp, CFProcess } from '../../api/types.generated.ts';
@@ -8,6 +8,7 @@ import { KfError } from '../../errors.ts';
 import { V3Error } from '../../v3/errors.ts';
 import { pageOf } from '../../v3/pages.ts';
 import { presentProcess, presentStats } from '../../v3/processes.ts';
+import type { V3Query } from '../../v3/query.ts';
 import { restartInstance } from '../apps/restart-instance.ts';
 import { findProcess, scaleApp } from '../apps/scale.ts';
 import { LiveInstances } from '../instances/live.ts';
@@ -20,11 +21,15 @@ interface Found {
   process: Stored<CFProcess>;
 }
 
+/** In cf a web process has the GUID of its app, and scripts use one for the other. */
+const hasGuid = (query: V3Query, { metadata, spec }: Stored<CFProcess>): boolean =>
+  query.matches('guids', metadata.name) || (spec.processType === webProcess && query.matches('guids', spec.appRef.name));
+
 async function listProcesses({ reader, query, link }: Asked): Promise<unknown> {
   query.allow(['guids', 'types', 'app_guids', 'space_guids', 'organization_guids', 'label_selector']);
   const found = (await reader.list(kinds.process, query)).filter(
     (process) =>
-      query.matches('guids', process.metadata.name) &&
+      hasGuid(query, process) &&
       query.matches('types', process.spec.processType) &&
       query.matches('app_guids', process.spec.appRef.name) &&
       query.matchesLabels(process),
@@ -36,9 +41,13 @@ async function listProcesses({ reader, query, link }: Asked): Promise<unknown> {
   );
 }
 
-/** The process by its own GUID, with its app. */
+/** The process by its own GUID, or the web process by that of its app, with the app. */
 async function byGuid({ reader, part }: Asked): Promise<Found> {
-  const process = await reader.find(kinds.process, 'Process', part('guid'));
+  const process = await reader.findIfAny(kinds.process, part('guid'));
+  if (process === undefined) {
+    const app = await reader.find(kinds.app, 'Process', part('guid'));
+    return { app, process: await findProcess(reader.within(app), app, webProcess) };
+  }
   const { cluster, signal } = reader.session;
   const app = await cluster.get(kinds.app, process.metadata.namespace, process.spec.appRef.name, signal);
   if (app === undefined) throw new V3Error('not-found', 'App not found');
@@ -60,7 +69,7 @@ async function ofApp(asked: Asked): Promise<unknown> {
   const found = items.filter(
     (process) =>
       process.spec.appRef.name === app.metadata.name &&
-      query.matches('guids', process.metadata.name) &&
+      hasGuid(query, process) &&
       query.matches('types', process.spec.processType) &&
       query.matchesLabels(process),
   );
