@@ -1,10 +1,11 @@
 // Source code: built by a real CNB lifecycle, built once, and a failed build reports the cause.
 
-import { cp, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { countRequests } from '../support/audit.ts';
+import { addGreeting } from '../support/greeting-wheel.ts';
 import { get } from '../support/http.ts';
 import { Kf, kubectlJson, ringEnv } from '../support/kf.ts';
 import { currentPodsOf } from '../support/pods.ts';
@@ -188,18 +189,6 @@ describe('push of source code', () => {
   });
 });
 
-/** A wheel is a zip with its own description (PEP 427); it is the one that the app's requirements.txt names. */
-function wheel(): Buffer {
-  const info = 'greeting-1.0.0.dist-info';
-  const files = {
-    'greeting.py': 'def greet(language):\n    return "hello from " + language\n',
-    [`${info}/METADATA`]: 'Metadata-Version: 2.1\nName: greeting\nVersion: 1.0.0\n',
-    [`${info}/WHEEL`]: 'Wheel-Version: 1.0\nGenerator: kf\nRoot-Is-Purelib: true\nTag: py3-none-any\n',
-    [`${info}/RECORD`]: `greeting.py,,\n${info}/METADATA,,\n${info}/WHEEL,,\n${info}/RECORD,,\n`,
-  };
-  return zipOf(Object.entries(files).map(([name, content]) => ({ name, content })));
-}
-
 describe.each([
   {
     app: 'python-hello',
@@ -232,10 +221,7 @@ describe.each([
 
   test('is recognised, built from its folder vendor, and listens on PORT', async () => {
     await cp(path.join(fixtures, app), source(), { recursive: true });
-    if (buildpack === 'kf/python') {
-      await mkdir(path.join(source(), 'vendor'));
-      await writeFile(path.join(source(), 'vendor', 'greeting-1.0.0-py3-none-any.whl'), wheel());
-    }
+    if (buildpack === 'kf/python') await addGreeting(source());
     const ran = await push();
     expect([ran.code, ran.stderr]).toEqual([0, expect.not.stringContaining('FAILED')]);
     expect(ran.stdout).toContain(expected.built);

@@ -5,6 +5,7 @@ import { cp, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { addGreeting } from '../support/greeting-wheel.ts';
 import { Kf, ringEnv } from '../support/kf.ts';
 import { Pipeline } from '../support/pipelines.ts';
 import { replay, ResultSchemas } from '../support/transcript.ts';
@@ -34,8 +35,11 @@ async function addUser(name: string, kubeconfig: string, variables: Record<strin
     ['worker', 'procfile-worker'],
     ['site', 'static-site'],
     ['shell', 'binary-app'],
+    ['py', 'python-hello'],
+    ['gopher', 'go-hello'],
   ] as const)
     await cp(path.resolve('test/fixtures/apps', app), path.join(pipeline.folder, folder), { recursive: true });
+  await addGreeting(path.join(pipeline.folder, 'py'));
   users[name] = pipeline;
 }
 
