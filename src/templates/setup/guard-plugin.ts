@@ -225,12 +225,16 @@ func New(_ context.Context, after http.Handler, _ *Config, _ string) (http.Handl
 		go forget()
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if server, ok := r.Context().Value(http.ServerContextKey).(*http.Server); ok {
-			limit(server)
+		// First, without a lock: attackers cancel requests as fast as they can.
+		if _, is := lost.Load(r.RemoteAddr); is {
+			return
 		}
 		if r.Context().Err() != nil {
 			cancelled(r.RemoteAddr)
 			return
+		}
+		if server, ok := r.Context().Value(http.ServerContextKey).(*http.Server); ok {
+			limit(server)
 		}
 		client := hostOf(r.RemoteAddr)
 		if !enter(client) {
