@@ -18,7 +18,7 @@ const (
 	maxCancels = 100
 	// Of one address in a second, on all its connections. Many clients may have one address.
 	maxCancelsOfAddress = 1000
-	// In seconds, after the last cancelled request beyond that: no new connections of this address.
+	// In seconds, from the first cancelled request beyond that in each second: no new connections of this address.
 	barTime = 2
 	// An address with fewer connections keeps them when memory is short.
 	minLost = 16
@@ -193,10 +193,8 @@ func cancelled(key string) {
 	address := hostOf(key)
 	count := increase(&cancels, key)
 	all := increase(&cancelsOf, address)
-	if all > maxCancelsOfAddress {
-		barred.Store(address, barTime)
-	}
 	if all == maxCancelsOfAddress+1 {
+		barred.Store(address, barTime)
 		// Those that cancel their first request later are closed then.
 		cancels.Range(func(other, _ interface{}) bool {
 			if hostOf(other.(string)) == address {
