@@ -189,7 +189,12 @@ func increase(counts *sync.Map, name string) int64 {
 
 // A client may cancel a request, but one that only starts and cancels them takes the gateway's CPU time from others. An address that opens one such
 // connection after the other gets no new ones for a while. Many clients may have one address: those that cancel nothing keep their connections.
-func cancelled(key string) {
+func cancelled(r *http.Request) {
+	// By HTTP/1 it costs the client a connection, and a proxy that ends may cancel thousands at once.
+	if r.ProtoMajor < 2 {
+		return
+	}
+	key := r.RemoteAddr
 	address := hostOf(key)
 	count := increase(&cancels, key)
 	all := increase(&cancelsOf, address)

@@ -230,7 +230,7 @@ func New(_ context.Context, after http.Handler, _ *Config, _ string) (http.Handl
 			return
 		}
 		if r.Context().Err() != nil {
-			cancelled(r.RemoteAddr)
+			cancelled(r)
 			return
 		}
 		if server, ok := r.Context().Value(http.ServerContextKey).(*http.Server); ok {
@@ -245,7 +245,7 @@ func New(_ context.Context, after http.Handler, _ *Config, _ string) (http.Handl
 		defer func() {
 			exit(client)
 			if r.Context().Err() != nil {
-				cancelled(r.RemoteAddr)
+				cancelled(r)
 			}
 		}()
 		ctx, cancel := context.WithCancel(r.Context())
