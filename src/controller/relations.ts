@@ -4,7 +4,7 @@ import type { Stored } from '../lib/api/object.ts';
 import { desiredInstances } from '../lib/api/app.ts';
 import { findCondition } from '../lib/api/conditions.ts';
 import { namespaceType } from '../lib/api/core.ts';
-import { isRedirected } from '../lib/api/gateway.ts';
+import { httpRouteType, isRedirected } from '../lib/api/gateway.ts';
 import { conditionTypes, kinds, reasons } from '../lib/api/group.ts';
 import type {
   AppWorkload,
@@ -18,6 +18,7 @@ import type {
   Droplet,
   RouteDestination,
 } from '../lib/api/types.generated.ts';
+import { servingAnnotation } from '../templates/http-route.ts';
 import { index, type Context, type Index, type Stores } from './runtime/reconciler.ts';
 import { keyOf } from './runtime/store.ts';
 import { isNamespaceOf } from './tenancy/ownership.ts';
@@ -101,12 +102,17 @@ const isPublic = ({ route: { metadata, spec } }: MappedDestination, stores: Stor
  * False for a half of a shared route whose destinations do not fit beside those of other spaces: they are not in the HTTPRoute, and an update that waited for
  * them there would wait for the other spaces.
  */
-const hasRoom = ({ route }: MappedDestination): boolean =>
-  route.spec.sharedFrom === undefined || findCondition(route, conditionTypes.programmed)?.reason !== reasons.tooManyDestinations;
+function hasRoom({ route }: MappedDestination, stores: Stores): boolean {
+  const { sharedFrom } = route.spec;
+  if (sharedFrom === undefined || findCondition(route, conditionTypes.ready)?.reason !== reasons.tooManyDestinations) return true;
+  // The condition may be older than the HTTPRoute, which has the half again.
+  const live = stores.of(httpRouteType).get(sharedFrom.space, sharedFrom.route);
+  return live?.metadata.annotations?.[servingAnnotation(route.metadata.uid)] !== undefined;
+}
 
 /** Routes by which the gateway leads to a process; otherwise as {@link allRoutesTo}. */
 export function routesTo(process: Stored<CFProcess>, stores: Stores): MappedDestination[] {
-  return allRoutesTo(process, stores).filter((mapped) => isPublic(mapped, stores) && hasRoom(mapped));
+  return allRoutesTo(process, stores).filter((mapped) => isPublic(mapped, stores) && hasRoom(mapped, stores));
 }
 
 /** Routes to a process, oldest first, each with the destination that names the process; without those whose name another route holds. */

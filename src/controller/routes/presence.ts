@@ -26,7 +26,7 @@ const hasShare = ({ weight }: DestinationBackend): boolean => weight > 0;
 const firstSeen = new Remembered(() => new BoundedMap<string, number>(5_000));
 
 function look(context: Context, own: DestinationBackend[], named: ReadonlySet<string>): Destination {
-  const [now, seen, key] = [context.now(), context.memory.of(firstSeen), `${own[0]?.namespace ?? ''}/${own[0]?.destination ?? ''}`];
+  const [now, seen, key] = [context.now(), context.memory.of(firstSeen), `${own[0]?.route ?? ''}/${own[0]?.destination ?? ''}`];
   const serving = own.filter((backend) => hasShare(backend) && backend.isReady);
   if (serving.length === 0) {
     seen.delete(key);

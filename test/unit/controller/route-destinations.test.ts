@@ -109,6 +109,15 @@ describe('requests', () => {
     expect([named(back, start + 500), named(back, start + 2_000), named(later, start)]).toEqual([[], ['r-b'], ['r-b']]);
   });
 
+  test('reach an app not earlier because another space has a destination with the same GUID', () => {
+    const ofSpace = (route: string, ready: number): DestinationBackend[] => [
+      backend('a/old=1000'),
+      { ...backend('f/old=1000', ready), route },
+    ];
+    shares(ofSpace('r-other', start - 60_000), route('a-old'), start - 60_000);
+    expect(shares(ofSpace('r-own', start), route('a-old'), start)).toMatchObject({ changesInMs: 2_000 });
+  });
+
   test('reach it after that time also if the clock of its node is wrong', () => {
     const back = [backend('a/old=1000'), backend('c/old=1000', start + 3_600_000)];
     expect(shares(back, route('a-old'), start)).toMatchObject({ shares: ['a/old=1000', 'c/old=0'], changesInMs: 2_000 });

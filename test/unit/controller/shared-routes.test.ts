@@ -140,21 +140,6 @@ describe('a route that is shared', () => {
 });
 
 describe('a half', () => {
-  const crowded = (reason: string): Stored<CFRoute> => {
-    const route = half('b', 1);
-    const statement = { type: 'Programmed', status: 'False' as const, reason, message: '', lastTransitionTime: '' };
-    return { ...route, status: { conditions: [...(route.status?.conditions ?? []), statement] } };
-  };
-
-  it.each([
-    ['nothing, because it has no room in the HTTPRoute', crowded('TooManyDestinations'), 0],
-    ['the gateway, which has not loaded it', crowded('NotLoaded'), 1],
-  ])('lets an update of its app wait for %s', (_what, route, number) => {
-    const stores = storesOf([routeIn('owner', { sharedWith: ['b'] }), route]);
-    const process = stores.of<CFProcess>(kinds.process).get('b', 'p-b-0') as Stored<CFProcess>;
-    expect(routesTo(process, stores)).toHaveLength(number);
-  });
-
   const refs = [
     { name: 's-b-0', namespace: 'b', port: 1 },
     { name: 's-owner-0', port: 1 },
@@ -165,6 +150,23 @@ describe('a half', () => {
       metadata: { name: 'owner-route', namespace: 'owner', annotations: { 'serving.kf.cloudfoundry.org/b-route-uid': taken } },
       spec: { rules: [{ backendRefs: refs }] },
     });
+
+  const saying = (reason: string): Stored<CFRoute> => {
+    const route = half('b', 1);
+    const statement = { type: 'Ready', status: 'False' as const, reason, message: '', lastTransitionTime: '' };
+    return { ...route, status: { conditions: [...(route.status?.conditions ?? []), statement] } };
+  };
+
+  it.each([
+    ['nothing, because it has no room in the HTTPRoute', saying('TooManyDestinations'), undefined, 0],
+    ['the gateway, since it has room again', saying('TooManyDestinations'), '7', 1],
+    ['the gateway, which has not loaded it', saying('NotLoaded'), undefined, 1],
+  ])('lets an update of its app wait for %s', (_what, route, taken, number) => {
+    const stores = storesOf([routeIn('owner', { sharedWith: ['b'] }), route]);
+    if (taken !== undefined) stores.of(httpRouteType).put(live(taken));
+    const process = stores.of<CFProcess>(kinds.process).get('b', 'p-b-0') as Stored<CFProcess>;
+    expect(routesTo(process, stores)).toHaveLength(number);
+  });
 
   it('counts as loaded only when the HTTPRoute of the owner has its present destinations', () => {
     expect([live('6'), live('7'), undefined].map((one) => isTakenOver(half('b', 1), one))).toEqual([false, true, false]);
