@@ -167,18 +167,19 @@ export function isRemade(before: DeploymentStatus, hash: string, uid: string): b
   return known !== undefined && known !== uid;
 }
 
-/** A canary is paused when its instances of the step serve. */
-function atStep(facts: RolloutFacts, { step, steps }: CanaryProgress): Body {
+/** A canary is paused when its instances of the step serve, and stays so until the next step: a later failure of an instance appears in its status. */
+function atStep(facts: RolloutFacts, { step, steps }: CanaryProgress, before: DeploymentStatus | undefined): Body {
   const { ready, desired, proven, reached } = facts;
   const isReached = reached === true && (desired === 0 || (ready >= desired && proven));
-  if (!isReached) return { ...underWay(facts), step };
+  const wasReached = before?.phase === 'Paused' && before.step === step && !isRemade(before, facts.target, facts.targetUid);
+  if (!isReached && !wasReached) return { ...underWay(facts), step };
   return { phase: 'Paused', step, reason: 'Canary', message: `The canary has reached step ${String(step)} of ${String(steps)}.` };
 }
 
 function body(facts: RolloutFacts, before: DeploymentStatus | undefined, isStarted: boolean): Body {
   if (!isStarted) return stopped(facts);
   if (facts.failed) return failed(facts, before);
-  if (facts.canary !== undefined) return atStep(facts, facts.canary);
+  if (facts.canary !== undefined) return atStep(facts, facts.canary, before);
   const serves = facts.desired === 0 || (facts.ready >= facts.desired && facts.proven && facts.switched);
   // The result of a version that served once stays; a later failure of an instance appears in the status of the instance.
   const served =

@@ -86,6 +86,18 @@ describe('the phase Serving', () => {
   });
 });
 
+test('the phase Paused stays until the next step, whatever one of its instances or the gateway does', () => {
+  const canary = { step: 1, steps: 2 };
+  const before: DeploymentStatus = { id: 'deploy', phase: 'Paused', step: 1, since: earlier, generations };
+  expect(statusOf({ canary, reached: true })).toMatchObject({ phase: 'Paused', step: 1 });
+  const fallen = { canary, reached: false, ready: 0, proven: false, instances: [instance({ ready: false, state: 'STARTING' })] };
+  expect(statusOf({ ...fallen, before })).toMatchObject({ phase: 'Paused', step: 1, since: earlier });
+  expect(statusOf({ ...fallen, before, canary: { ...canary, step: 2 } })).toMatchObject({ phase: 'Starting', step: 2 });
+  expect(statusOf({ ...fallen, before: { ...before, id: 'earlier' } }).phase).toBe('Starting');
+  expect(statusOf({ ...fallen, before, targetUid: 'made again' }).phase).toBe('Starting');
+  expect(statusOf({ ...fallen, before, failed: true }).phase).toBe('Failed');
+});
+
 describe('a version on its way', () => {
   test('is Pending until an instance has been started', () => {
     const down = instance({ state: 'DOWN', ready: false });
