@@ -4,7 +4,7 @@ import { Agent, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { podOfSpace, startsOfGateway } from '../../support/gateway.ts';
-import { get, plainPort } from '../../support/http.ts';
+import { plainPort } from '../../support/http.ts';
 import { Kf, ringEnv } from '../../support/kf.ts';
 import { TestWorld, type Member } from '../../support/members.ts';
 
@@ -89,6 +89,31 @@ interface Connections {
   open: number;
 }
 
+interface Answered {
+  /** The status, or why there is no answer. */
+  said: unknown;
+  /** By the connection of an earlier request. */
+  reused: boolean;
+}
+
+/** Asks an app by http. While the gateway is attacked, an answer may take long. */
+function ask(app: string, agent?: Agent): Promise<Answered> {
+  return new Promise((resolve) => {
+    const options = {
+      host: '127.0.0.1',
+      port: plainPort(),
+      agent: agent ?? false,
+      headers: { host: `${app}.apps.localhost` },
+      timeout: 60_000,
+    };
+    const outgoing = request(options, (answer) => {
+      answer.resume().on('close', () => resolve({ said: answer.statusCode, reused: outgoing.reusedSocket }));
+    });
+    outgoing.on('timeout', () => outgoing.destroy(new Error(`no answer from ${app}`)));
+    outgoing.on('error', (error) => resolve({ said: String(error), reused: outgoing.reusedSocket })).end();
+  });
+}
+
 /** Runs the attack, and asks another app all the time: every answer is good, and the gateway is not restarted. */
 async function attack(mode: string, count: number, { host = 'mute', other = 'other', scheme = 'http' } = {}): Promise<Connections> {
   const before = await startsOfGateway();
@@ -110,10 +135,7 @@ async function attack(mode: string, count: number, { host = 'mute', other = 'oth
   void attacking.finally(() => (isOver = true));
   const answers = new Map<unknown, number>();
   while (!isOver) {
-    const answer = await get(`${other}.apps.localhost`).then(
-      ({ status }) => status,
-      (error: unknown) => String(error),
-    );
+    const { said: answer } = await ask(other);
     answers.set(answer, (answers.get(answer) ?? 0) + 1);
     await sleep(50);
   }
@@ -145,45 +167,23 @@ test('the gateway ends connections that only begin and cancel requests, and serv
 
 interface Visitor {
   agent: Agent;
-  statuses: unknown[];
-  /** Of the connection that it had before. */
-  reused: boolean[];
-}
-
-/** Asks the other app on the visitor's own connection, which stays open. */
-function visit({ agent, statuses, reused }: Visitor): Promise<void> {
-  return new Promise((resolve) => {
-    const headers = { host: 'other.apps.localhost' };
-    const outgoing = request({ host: '127.0.0.1', port: plainPort(), agent, headers, timeout: 30_000 }, (answer) => {
-      statuses.push(answer.statusCode);
-      reused.push(outgoing.reusedSocket);
-      answer.resume().on('close', resolve);
-    });
-    const failed = (error: Error): void => {
-      statuses.push(error.message);
-      resolve();
-    };
-    outgoing.on('timeout', () => outgoing.destroy(new Error('no answer')));
-    outgoing.on('error', failed).end();
-  });
+  answers: Answered[];
 }
 
 test.each(['http', 'https'])(
   'the gateway survives 600 connections of one address that cancel requests by %s, and keeps those of other clients after it',
   async (scheme) => {
     await attack('cancels', 600, { scheme });
-    const visitors: Visitor[] = Array.from({ length: 600 }, () => ({
-      agent: new Agent({ keepAlive: true, maxSockets: 1 }),
-      statuses: [],
-      reused: [],
-    }));
+    // Each has a connection of its own, which stays open.
+    const visitors: Visitor[] = Array.from({ length: 600 }, () => ({ agent: new Agent({ keepAlive: true, maxSockets: 1 }), answers: [] }));
+    const visit = async ({ agent, answers }: Visitor): Promise<unknown> => answers.push(await ask('other', agent));
     await Promise.all(visitors.map(visit));
     // In this time the guard would take them for the cause of short memory.
     await sleep(3_000);
     await Promise.all(visitors.map(visit));
     for (const { agent } of visitors) agent.destroy();
-    expect(new Set(visitors.flatMap(({ statuses }) => statuses))).toEqual(new Set([200]));
-    expect(new Set(visitors.map(({ reused }) => String(reused)))).toEqual(new Set(['false,true']));
+    expect(new Set(visitors.flatMap(({ answers }) => answers.map(({ said }) => said)))).toEqual(new Set([200]));
+    expect(new Set(visitors.map(({ answers }) => String(answers.map(({ reused }) => reused))))).toEqual(new Set(['false,true']));
   },
 );
 
