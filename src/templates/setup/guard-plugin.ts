@@ -221,6 +221,7 @@ func (s *switched) Write(data []byte) (int, error) {
 func New(_ context.Context, after http.Handler, _ *Config, _ string) (http.Handler, error) {
 	start.Do(func() {
 		go watch()
+		go takeTurns()
 		go introduce()
 		go forget()
 	})
