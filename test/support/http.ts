@@ -15,6 +15,9 @@ async function answerOf(answer: IncomingMessage): Promise<Answer> {
   return { status: answer.statusCode ?? 0, body, headers: answer.headers };
 }
 
+/** The port of the ring's cluster for http. */
+export const plainPort = (): number => Number(process.env['KF_CLUSTER_HTTP_PORT'] ?? '80');
+
 /** The port of the ring's cluster for https. */
 export const securePort = (): number => Number(process.env['KF_CLUSTER_HTTPS_PORT'] ?? '443');
 
@@ -45,12 +48,7 @@ export function getSecurely(host: string, { ca, headers = {} }: SecureOptions, u
 }
 
 /** GET with the Host header of `host`, at the gateway's port, of the ring's cluster by default. */
-export function get(
-  host: string,
-  urlPath = '/',
-  headers: Record<string, string> = {},
-  port = Number(process.env['KF_CLUSTER_HTTP_PORT'] ?? '80'),
-): Promise<Answer> {
+export function get(host: string, urlPath = '/', headers: Record<string, string> = {}, port = plainPort()): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const outgoing = request(
       { host: '127.0.0.1', port, path: urlPath, headers: { ...headers, host }, agent: false, timeout: 10_000 },

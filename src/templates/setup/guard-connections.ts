@@ -16,8 +16,14 @@ const (
 	maxInside = 4096
 	// Of one connection in a second. Browsers cancel some.
 	maxCancels = 100
+	// Of one address in a second, on all its connections. Many clients may have one address.
+	maxCancelsOfAddress = 1000
+	// In seconds, from the first cancelled request beyond that in each second: no new connections of this address.
+	barTime = 2
 	// An address with fewer connections keeps them when memory is short.
 	minLost = 16
+	// In bytes, after garbage has been collected. With less in use, nobody loses connections.
+	maxUsed = 300 * 1024 * 1024
 )
 
 var (
@@ -27,8 +33,14 @@ var (
 	holders = map[string]int{}
 	guests  = map[string]int{}
 	inside  int
-	// Requests that clients cancelled in the present second, by connection.
-	cancels = map[string]int{}
+	// Requests that clients cancelled in the present second, by connection and by address (*int64). Attackers cancel so many that a lock would keep
+	// all others waiting, so these three need none.
+	cancels   sync.Map
+	cancelsOf sync.Map
+	// Connections that are being closed for this: their other requests end at once.
+	lost sync.Map
+	// Addresses that cancel too much, with the seconds that are left. They get no new connections.
+	barred sync.Map
 )
 
 // Traefik has no options for these limits. Go reads them of the server at the beginning of each connection, so a plugin can set them.
@@ -94,8 +106,14 @@ func count(conn net.Conn, state http.ConnState) {
 	if state == http.StateActive || state == http.StateIdle {
 		return
 	}
-	address := hostOf(conn.RemoteAddr().String())
 	key := conn.RemoteAddr().String()
+	address := hostOf(key)
+	if state == http.StateNew {
+		if _, is := barred.Load(address); is {
+			drop(conn)
+			return
+		}
+	}
 	connsMu.Lock()
 	held := holders[address]
 	allowed := true
@@ -110,6 +128,7 @@ func count(conn net.Conn, state http.ConnState) {
 		}
 	} else if conns[key] == conn {
 		delete(conns, key)
+		lost.Delete(key)
 		holders[address] = held - 1
 		if held == 1 {
 			delete(holders, address)
@@ -130,8 +149,14 @@ func drop(conn net.Conn) {
 	conn.Close()
 }
 
-// While memory is short, the address with the most connections loses them.
+// While memory is short, the address with the most connections loses them. What an attack took may be garbage by now, and then they are of somebody else.
 func relieve() {
+	var stats runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&stats)
+	if stats.HeapAlloc <= maxUsed {
+		return
+	}
 	connsMu.Lock()
 	most := ""
 	for address, held := range holders {
@@ -154,23 +179,70 @@ func relieve() {
 	runtime.GC()
 }
 
-// A client may cancel a request, but one that only starts and cancels them takes the gateway's CPU time from others.
-func cancelled(key string) {
+func increase(counts *sync.Map, name string) int64 {
+	found, known := counts.Load(name)
+	if !known {
+		found, _ = counts.LoadOrStore(name, new(int64))
+	}
+	return atomic.AddInt64(found.(*int64), 1)
+}
+
+// A client may cancel a request, but one that only starts and cancels them takes the gateway's CPU time from others. An address that opens one such
+// connection after the other gets no new ones for a while. Many clients may have one address: those that cancel nothing keep their connections.
+func cancelled(r *http.Request) {
+	// By HTTP/1 it costs the client a connection, and a proxy that ends may cancel thousands at once.
+	if r.ProtoMajor < 2 {
+		return
+	}
+	key := r.RemoteAddr
+	address := hostOf(key)
+	count := increase(&cancels, key)
+	all := increase(&cancelsOf, address)
+	if all == maxCancelsOfAddress+1 {
+		barred.Store(address, barTime)
+		// Those that cancel their first request later are closed then.
+		cancels.Range(func(other, _ interface{}) bool {
+			if hostOf(other.(string)) == address {
+				lose(other.(string))
+			}
+			return true
+		})
+	} else if all > maxCancelsOfAddress || count > maxCancels {
+		lose(key)
+	}
+}
+
+func lose(key string) {
+	if _, already := lost.LoadOrStore(key, true); already {
+		return
+	}
 	connsMu.Lock()
-	cancels[key]++
-	conn := conns[key]
-	many := cancels[key] > maxCancels
+	conn, open := conns[key]
+	if !open {
+		lost.Delete(key)
+	}
 	connsMu.Unlock()
-	if many && conn != nil {
+	if open {
 		drop(conn)
 	}
 }
 
 func forget() {
 	for range time.Tick(time.Second) {
-		connsMu.Lock()
-		cancels = map[string]int{}
-		connsMu.Unlock()
+		for _, counts := range []*sync.Map{&cancels, &cancelsOf} {
+			counts.Range(func(name, _ interface{}) bool {
+				counts.Delete(name)
+				return true
+			})
+		}
+		barred.Range(func(address, left interface{}) bool {
+			if left.(int) > 1 {
+				barred.Store(address, left.(int)-1)
+			} else {
+				barred.Delete(address)
+			}
+			return true
+		})
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -39,6 +40,8 @@ const (
 	suspectTicks = 200
 	// Between two collections of garbage that the guard asks for.
 	collectTicks = 20
+	// The scheduler takes one of sixty goroutines from the queue of those that gave way. So this is a turn of some thousands.
+	waysGiven = 64
 )
 
 const (
@@ -96,6 +99,8 @@ var (
 	hints    int
 	// Requests that Traefik sent by HTTP/2. Its client keeps up to 10 MB of headers and of trailers of each, whoever reads them.
 	streams = map[*exchange]bool{}
+	// How often all that could run had its turn.
+	turns int64
 )
 
 func (b *backend) mayRead() bool {
@@ -211,10 +216,24 @@ func (x *exchange) cut() {
 	http.NewResponseController(x.ResponseWriter).SetWriteDeadline(time.Now())
 }
 
+// While thousands of requests wait for CPU time, an answer that is there is not read for long, and that is not its instance's fault.
+func takeTurns() {
+	for range time.Tick(tick) {
+		for i := 0; i < waysGiven; i++ {
+			runtime.Gosched()
+		}
+		atomic.AddInt64(&turns, 1)
+	}
+}
+
 // Ends answers whose headers take too long while others wait, and those after informational answers and by HTTP/2 while memory is short.
 func watch() {
 	collected := 0
+	var seen int64
 	for range time.Tick(tick) {
+		now := atomic.LoadInt64(&turns)
+		hadTurn := now != seen
+		seen = now
 		var stats runtime.MemStats
 		mu.Lock()
 		for address, b := range backends {
@@ -243,7 +262,9 @@ func watch() {
 			if x == nil {
 				continue
 			}
-			x.ticks++
+			if hadTurn || x.state != reading {
+				x.ticks++
+			}
 			if full && x.state == informed && x.ticks > 1 || x.state == reading && x.ticks >= slowTicks && len(queues) > 0 {
 				x.status = 502
 				x.refusal = "The headers of this app's answer took too long.\n"

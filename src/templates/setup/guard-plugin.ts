@@ -221,16 +221,21 @@ func (s *switched) Write(data []byte) (int, error) {
 func New(_ context.Context, after http.Handler, _ *Config, _ string) (http.Handler, error) {
 	start.Do(func() {
 		go watch()
+		go takeTurns()
 		go introduce()
 		go forget()
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if server, ok := r.Context().Value(http.ServerContextKey).(*http.Server); ok {
-			limit(server)
+		// First, without a lock: attackers cancel requests as fast as they can.
+		if _, is := lost.Load(r.RemoteAddr); is {
+			return
 		}
 		if r.Context().Err() != nil {
-			cancelled(r.RemoteAddr)
+			cancelled(r)
 			return
+		}
+		if server, ok := r.Context().Value(http.ServerContextKey).(*http.Server); ok {
+			limit(server)
 		}
 		client := hostOf(r.RemoteAddr)
 		if !enter(client) {
@@ -241,7 +246,7 @@ func New(_ context.Context, after http.Handler, _ *Config, _ string) (http.Handl
 		defer func() {
 			exit(client)
 			if r.Context().Err() != nil {
-				cancelled(r.RemoteAddr)
+				cancelled(r)
 			}
 		}()
 		ctx, cancel := context.WithCancel(r.Context())

@@ -1,9 +1,10 @@
 // Attacker: a pod that opens connections to the gateway by HTTP/2 and makes the gateway keep as much for them as it can. The gateway serves every space.
 
+import { Agent, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { podOfSpace, startsOfGateway } from '../../support/gateway.ts';
-import { get } from '../../support/http.ts';
+import { plainPort } from '../../support/http.ts';
 import { Kf, ringEnv } from '../../support/kf.ts';
 import { TestWorld, type Member } from '../../support/members.ts';
 
@@ -24,12 +25,13 @@ const patient = `require("http").createServer((q, s) => q.resume().on("end", () 
  * In the attacker's pod: opens connections to the gateway, each with what the mode says, and prints how many were opened, and how many were open at the
  * end: 5 s after the last one was opened, or when the gateway has ended all of them. Written by hand, since clients keep the rules.
  */
-const program = String.raw`const [, mode, host, count] = process.argv;
+const program = String.raw`const [, mode, host, count, scheme] = process.argv;
 const net = require("node:net");
+const tls = require("node:tls");
 const frame = (type, flags, id, data, length = data.length) => { const head = Buffer.alloc(9);
   head.writeUIntBE(length, 0, 3); head[3] = type; head[4] = flags; head.writeUInt32BE(id, 5); return Buffer.concat([head, data]); };
 const field = (name, value) => Buffer.concat([Buffer.from([0, name.length]), Buffer.from(name), Buffer.from([value.length]), Buffer.from(value)]);
-const fields = (method) => Buffer.concat([field(":method", method), field(":scheme", "http"), field(":path", "/"), field(":authority", host)]);
+const fields = (method) => Buffer.concat([field(":method", method), field(":scheme", scheme), field(":path", "/"), field(":authority", host)]);
 const none = Buffer.alloc(0);
 const begin = Buffer.concat([Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), frame(4, 0, 0, none)]);
 const data = frame(0, 0, 1, Buffer.alloc(16000));
@@ -55,9 +57,10 @@ const modes = {
 let [opened, open] = [0, 0];
 require("node:dns").lookup("kf-gateway.kf-node.svc", async (error, address) => {
   const connect = () => new Promise((resolve) => {
-    const s = net.connect({ host: address, port: 80, timeout: 5000 }, () => { opened++; open++; modes[mode](s); resolve();
-      s.setTimeout(0).on("close", () => open--); });
-    s.on("error", resolve).on("timeout", resolve).resume();
+    const start = () => { opened++; open++; modes[mode](s); resolve(); s.setTimeout(0).on("close", () => open--); };
+    const options = { host: address, timeout: 5000, servername: host, ALPNProtocols: ["h2"], rejectUnauthorized: false };
+    const s = scheme === "https" ? tls.connect({ ...options, port: 443 }, start) : net.connect({ host: address, port: 80, timeout: 5000 }, start);
+    s.on("error", resolve).on("timeout", resolve).on("close", resolve).resume();
   });
   for (let i = 0; i < Number(count); i += 4) await Promise.all(Array.from({ length: 4 }, connect));
   const end = () => { console.log(JSON.stringify({ opened, open })); process.exit(0); };
@@ -86,8 +89,33 @@ interface Connections {
   open: number;
 }
 
+interface Answered {
+  /** The status, or why there is no answer. */
+  said: unknown;
+  /** By the connection of an earlier request. */
+  reused: boolean;
+}
+
+/** Asks an app by http. While the gateway is attacked, an answer may take long. */
+function ask(app: string, agent?: Agent): Promise<Answered> {
+  return new Promise((resolve) => {
+    const options = {
+      host: '127.0.0.1',
+      port: plainPort(),
+      agent: agent ?? false,
+      headers: { host: `${app}.apps.localhost` },
+      timeout: 60_000,
+    };
+    const outgoing = request(options, (answer) => {
+      answer.resume().on('close', () => resolve({ said: answer.statusCode, reused: outgoing.reusedSocket }));
+    });
+    outgoing.on('timeout', () => outgoing.destroy(new Error(`no answer from ${app}`)));
+    outgoing.on('error', (error) => resolve({ said: String(error), reused: outgoing.reusedSocket })).end();
+  });
+}
+
 /** Runs the attack, and asks another app all the time: every answer is good, and the gateway is not restarted. */
-async function attack(mode: string, count: number, { host = 'mute', other = 'other' } = {}): Promise<Connections> {
+async function attack(mode: string, count: number, { host = 'mute', other = 'other', scheme = 'http' } = {}): Promise<Connections> {
   const before = await startsOfGateway();
   const attacking = attacker.kubectl([
     'exec',
@@ -101,15 +129,13 @@ async function attack(mode: string, count: number, { host = 'mute', other = 'oth
     mode,
     `${host}.apps.localhost`,
     String(count),
+    scheme,
   ]);
   let isOver = false;
   void attacking.finally(() => (isOver = true));
   const answers = new Map<unknown, number>();
   while (!isOver) {
-    const answer = await get(`${other}.apps.localhost`).then(
-      ({ status }) => status,
-      (error: unknown) => String(error),
-    );
+    const { said: answer } = await ask(other);
     answers.set(answer, (answers.get(answer) ?? 0) + 1);
     await sleep(50);
   }
@@ -138,6 +164,28 @@ test('the gateway gives one address a part of its connections only, and others c
 test('the gateway ends connections that only begin and cancel requests, and serves other apps', async () => {
   expect(await attack('cancels', 4)).toMatchObject({ open: 0 });
 });
+
+interface Visitor {
+  agent: Agent;
+  answers: Answered[];
+}
+
+test.each(['http', 'https'])(
+  'the gateway survives 600 connections of one address that cancel requests by %s, and keeps those of other clients after it',
+  async (scheme) => {
+    await attack('cancels', 600, { scheme });
+    // Each has a connection of its own, which stays open.
+    const visitors: Visitor[] = Array.from({ length: 600 }, () => ({ agent: new Agent({ keepAlive: true, maxSockets: 1 }), answers: [] }));
+    const visit = async ({ agent, answers }: Visitor): Promise<unknown> => answers.push(await ask('other', agent));
+    await Promise.all(visitors.map(visit));
+    // In this time the guard would take them for the cause of short memory.
+    await sleep(3_000);
+    await Promise.all(visitors.map(visit));
+    for (const { agent } of visitors) agent.destroy();
+    expect(new Set(visitors.flatMap(({ answers }) => answers.map(({ said }) => said)))).toEqual(new Set([200]));
+    expect(new Set(visitors.map(({ answers }) => String(answers.map(({ reused }) => reused))))).toEqual(new Set(['false,true']));
+  },
+);
 
 test('slow uploads to an app with one instance, more than it may have, take no place from another client', async () => {
   // It may have 1,024 requests.
