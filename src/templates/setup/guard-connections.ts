@@ -24,6 +24,10 @@ const (
 	minLost = 16
 	// In bytes, after garbage has been collected. With less in use, nobody loses connections.
 	maxUsed = 300 * 1024 * 1024
+	// The same while requests of an address that cancelled too many may still be in work: the memory is theirs, and their connections are closed already.
+	maxUsedAfter = 650 * 1024 * 1024
+	// In seconds.
+	afterTime = 10
 )
 
 var (
@@ -41,6 +45,8 @@ var (
 	lost sync.Map
 	// Addresses that cancel too much, with the seconds that are left. They get no new connections.
 	barred sync.Map
+	// When an address was barred last, in seconds.
+	barredAt int64
 )
 
 // Traefik has no options for these limits. Go reads them of the server at the beginning of each connection, so a plugin can set them.
@@ -154,7 +160,11 @@ func relieve() {
 	var stats runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&stats)
-	if stats.HeapAlloc <= maxUsed {
+	allowed := uint64(maxUsed)
+	if time.Now().Unix()-atomic.LoadInt64(&barredAt) < afterTime {
+		allowed = maxUsedAfter
+	}
+	if stats.HeapAlloc <= allowed {
 		return
 	}
 	connsMu.Lock()
@@ -200,6 +210,7 @@ func cancelled(r *http.Request) {
 	all := increase(&cancelsOf, address)
 	if all == maxCancelsOfAddress+1 {
 		barred.Store(address, barTime)
+		atomic.StoreInt64(&barredAt, time.Now().Unix())
 		// Those that cancel their first request later are closed then.
 		cancels.Range(func(other, _ interface{}) bool {
 			if hostOf(other.(string)) == address {
