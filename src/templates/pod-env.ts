@@ -110,6 +110,10 @@ const instancePortEnv = (port: number): EnvVar[] => [
 
 const field = (name: string, fieldPath: string): EnvVar => ({ name, valueFrom: { fieldRef: { apiVersion: 'v1', fieldPath } } });
 
+const podEnv = [field('POD_NAME', 'metadata.name'), field('CF_INSTANCE_GUID', 'metadata.uid')];
+const addressEnv = [field('CF_INSTANCE_IP', 'status.hostIP'), field('CF_INSTANCE_INTERNAL_IP', 'status.podIP')];
+const instanceGuid: EnvVar = { name: 'INSTANCE_GUID', value: '$(CF_INSTANCE_GUID)' };
+
 /** Folder with a folder of files for each service binding (https://servicebinding.io). */
 export const bindingRoot = '/bindings';
 const bindingRootEnv = (hasServices: boolean): EnvVar[] => (hasServices ? [{ name: 'SERVICE_BINDING_ROOT', value: bindingRoot }] : []);
@@ -117,11 +121,9 @@ const bindingRootEnv = (hasServices: boolean): EnvVar[] => (hasServices ? [{ nam
 /** Variables that the runner of tasks adds. As in cf, a task has no index and no port. */
 export function buildTaskInstanceEnv(hasServices: boolean): EnvVar[] {
   return [
-    field('POD_NAME', 'metadata.name'),
-    field('CF_INSTANCE_GUID', 'metadata.uid'),
-    field('CF_INSTANCE_IP', 'status.hostIP'),
-    field('CF_INSTANCE_INTERNAL_IP', 'status.podIP'),
-    { name: 'INSTANCE_GUID', value: '$(CF_INSTANCE_GUID)' },
+    ...podEnv,
+    ...addressEnv,
+    instanceGuid,
     { name: 'CF_INSTANCE_PORT', value: '' },
     { name: 'CF_INSTANCE_ADDR', value: '' },
     { name: 'CF_INSTANCE_PORTS', value: '[]' },
@@ -133,12 +135,10 @@ export function buildTaskInstanceEnv(hasServices: boolean): EnvVar[] {
 export function buildInstanceEnv(ports: readonly number[], hasServices: boolean): EnvVar[] {
   const port = ports[0];
   return [
-    field('POD_NAME', 'metadata.name'),
-    field('CF_INSTANCE_GUID', 'metadata.uid'),
+    ...podEnv,
     field('CF_INSTANCE_INDEX', "metadata.labels['apps.kubernetes.io/pod-index']"),
-    field('CF_INSTANCE_IP', 'status.hostIP'),
-    field('CF_INSTANCE_INTERNAL_IP', 'status.podIP'),
-    { name: 'INSTANCE_GUID', value: '$(CF_INSTANCE_GUID)' },
+    ...addressEnv,
+    instanceGuid,
     { name: 'INSTANCE_INDEX', value: '$(CF_INSTANCE_INDEX)' },
     ...(port === undefined ? [] : instancePortEnv(port)),
     ...bindingRootEnv(hasServices),
