@@ -6,6 +6,7 @@ import { apiVersionOf, type ResourceType } from '../api/object.ts';
 import { KfError, messageOf } from '../errors.ts';
 import type { Cluster, RawRequest } from '../kube/cluster.ts';
 import { gotBy, sentBy, visibleJson } from './trace-bodies.ts';
+import { traceOutput } from './trace-output.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -14,22 +15,20 @@ export interface TraceOutputs {
   warn(text: string): void;
 }
 
-/**
- * Where CF_TRACE sends the lines: `true` means the terminal, and any other text is the name of a file. Undefined for `false` or nothing. A file that
- * cannot be written causes one warning, and no more lines are written.
- */
+/** Undefined if nothing is to be traced. A file that cannot be written causes one warning, and no more lines are written. */
 export function traceSink(env: Env, { print, warn }: TraceOutputs): ((line: string) => void) | undefined {
-  const output = env['CF_TRACE'];
-  if (output === undefined || output === '' || output.toLowerCase() === 'false') return undefined;
-  if (output.toLowerCase() === 'true') return print;
+  const output = traceOutput(env);
+  if (output === undefined) return undefined;
+  if (output === 'terminal') return print;
+  const { file } = output;
   let hasFailed = false;
   return (line) => {
     if (hasFailed) return;
     try {
-      appendFileSync(output, `${line}\n`, { mode: 0o600 });
+      appendFileSync(file, `${line}\n`, { mode: 0o600 });
     } catch (error) {
       hasFailed = true;
-      warn(`CF_TRACE: ${output} cannot be written (${messageOf(error)}). Requests are not traced.`);
+      warn(`CF_TRACE: ${file} cannot be written (${messageOf(error)}). Requests are not traced.`);
     }
   };
 }

@@ -27,7 +27,7 @@ export async function listFolder(root: string, path: string, options: ListOption
   const read = new FileHasher(root, options.signal);
   const hash = new ContentHash();
   try {
-    for await (const entry of walkSource(root, options)) {
+    for await (const entry of walkSource(root, { ...options, own: [options.cacheDir, ...(options.own ?? [])] })) {
       const hashed = entry.type === 'file' ? await withHash(entry, known, read) : entry;
       hash.add(hashed);
       index.add(hashed, BigInt(Date.now()) * 1_000_000n);

@@ -27,6 +27,8 @@ export interface SourceEntry {
 export interface WalkOptions {
   /** Receives sentences about entries that were left out, and why. */
   warn?: (message: string) => void;
+  /** Files and folders that kf itself writes during a push: they are left out. */
+  own?: readonly string[];
   signal?: AbortSignal;
 }
 
@@ -59,7 +61,8 @@ export function resolveSource(path: string, namedBy: 'flag' | 'manifest' = 'flag
  * followed. Throws KfError `upload` for links that leave the folder and for unreadable entries.
  */
 export async function* walkSource(root: string, options: WalkOptions = {}): AsyncGenerator<SourceEntry, void, undefined> {
-  const walk: Walk = { root, rules: parseIgnoreRules(readIgnoreFile(root)), warn: options.warn ?? (() => undefined) };
+  const { warn = () => undefined, own = [] } = options;
+  const walk: Walk = { root, rules: parseIgnoreRules(readIgnoreFile(root)), own: new Set(own.flatMap(realPathOf)), warn };
   let turn = performance.now();
   for (const entry of walkFolder(walk, '')) {
     if (performance.now() - turn > msPerTurn) {
@@ -105,9 +108,20 @@ function rank(unit: number): number {
   return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit;
 }
 
+/** The real path, as those of a walk are; nothing for what does not exist, which no walk meets. */
+function realPathOf(path: string): string[] {
+  try {
+    return [realpathSync(path)];
+  } catch {
+    return [];
+  }
+}
+
 interface Walk {
   root: string;
   rules: IgnoreRules;
+  /** Real paths. */
+  own: ReadonlySet<string>;
   warn: (message: string) => void;
 }
 
@@ -116,6 +130,7 @@ interface Walk {
 function* walkFolder(walk: Walk, folder: string): Generator<SourceEntry | undefined, void, undefined> {
   for (const name of readFolder(walk.root, folder)) {
     const path = folder === '' ? name : `${folder}/${name}`;
+    if (walk.own.has(join(walk.root, path))) continue;
     const ignored = walk.rules.ignores(path);
     if (ignored) yield undefined;
     if (ignored && walk.rules.prunes(path)) continue;

@@ -9,6 +9,8 @@ export interface ListOptions {
   /** Whether a flag or the manifest names the source, for the message when it does not exist. */
   namedBy?: 'flag' | 'manifest';
   warn?: (message: string) => void;
+  /** Files that kf itself writes meanwhile, besides the index: they are left out. */
+  own?: readonly string[];
   /** Entries and bytes of files so far. */
   progress?: (entries: number, bytes: number) => void;
   signal?: AbortSignal;

@@ -212,3 +212,21 @@ test('files of killed runs are removed after a day, and indexes stay', () => {
   openSourceCache(cacheDir());
   expect(readdirSync(cacheDir()).sort()).toEqual(['index-1.jsonl', 'layer-2-zstd.layer']);
 });
+
+test('what kf writes itself is left out: the folder of the index, and files that are named, also by way of a link', async () => {
+  put('a', 'hello');
+  put('logs/b', '');
+  symlinkSync(root, join(dir, 'link'));
+  const before = await hash();
+  put('.cache/kf/source/other', '');
+  put('logs/trace.log', 'x');
+  const listing = await listSource(root, {
+    cacheDir: join(dir, 'link/.cache/kf/source'),
+    own: [join(dir, 'link/logs/trace.log'), join(root, 'none')],
+  });
+  expect([...listing.layerEntries()].map(({ name }) => name)).toEqual(['.cache', '.cache/kf', 'a', 'logs', 'logs/b']);
+  listing.close();
+  rmSync(join(root, '.cache'), { recursive: true });
+  rmSync(join(root, 'logs/trace.log'));
+  expect(await hash()).toBe(before);
+});

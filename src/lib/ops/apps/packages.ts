@@ -10,12 +10,11 @@ import type { CFApp, CFPackage } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import { parseReference } from '../../oci/reference.ts';
 import type { SpaceSession } from '../../session/session.ts';
-import { listSource } from '../../source/source.ts';
 import { kfVersion } from '../../version.ts';
 import { buildPackage } from '../../../templates/build.ts';
 import { changeApp } from './changes.ts';
 import { keepImageCredential, type ImageCredential } from '../builds/image-credentials.ts';
-import { authorIn, openCache, uploadSource } from '../builds/upload.ts';
+import { authorIn, listForUpload, openCache, uploadSource } from '../builds/upload.ts';
 
 /** A package as commands show it. */
 export function packageSummary({ metadata, spec }: Stored<CFPackage>): PackageSummary {
@@ -100,14 +99,12 @@ export async function ofImage(
 }
 
 async function ofFolder(session: SpaceSession, app: Stored<CFApp>, path: string): Promise<Stored<CFPackage>> {
-  const { report, signal } = session;
   const info = await session.info();
   requireCompatible(info, kfVersion());
   const cache = openCache(session);
   try {
-    report({ type: 'reading-source' });
-    const warn = (message: string): void => report({ type: 'warning', message });
-    const listing = await listSource(path, { cacheDir: cache.dir, namedBy: 'flag', warn, signal });
+    session.report({ type: 'reading-source' });
+    const listing = await listForUpload(session, { path, cacheDir: cache.dir, namedBy: 'flag' });
     try {
       return (await uploadSource(session, info, { app, listing, cacheDir: cache.dir })).package;
     } finally {

@@ -14,7 +14,9 @@ import { openSourceCache, type SourceCache } from '../../source/cache.ts';
 import type { SourceListing } from '../../source/listing.ts';
 import { readOrigin } from '../../source/origin.ts';
 import { packSource, pushSource } from '../../source/pack.ts';
+import { listSource } from '../../source/source.ts';
 import type { SpaceSession } from '../../session/session.ts';
+import { traceOutput } from '../../session/trace-output.ts';
 import { buildPackage } from '../../../templates/build.ts';
 import type { Authorship } from '../../../templates/metadata.ts';
 import { openSpaceRegistry, withNamedRegistry } from '../registry/access.ts';
@@ -25,6 +27,19 @@ export function openCache({ env, report }: Pick<SpaceSession, 'env' | 'report'>)
   const base = env['XDG_CACHE_HOME'];
   const caches = base !== undefined && base !== '' ? base : path.join(homeFolder(env), '.cache');
   return openSourceCache(path.join(caches, 'kf', 'source'), (message) => report({ type: 'warning', message }));
+}
+
+export interface ListedFrom {
+  path: string;
+  cacheDir: string;
+  namedBy?: 'flag' | 'manifest';
+}
+
+/** Lists and hashes a source for {@link uploadSource}. What kf itself writes meanwhile is no part of it. */
+export function listForUpload({ env, report, signal }: SpaceSession, { path: source, ...options }: ListedFrom): Promise<SourceListing> {
+  const trace = traceOutput(env);
+  const own = typeof trace === 'object' ? [trace.file] : [];
+  return listSource(source, { ...options, own, warn: (message) => report({ type: 'warning', message }), signal });
 }
 
 /** Who writes, and when. */

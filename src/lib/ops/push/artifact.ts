@@ -12,7 +12,6 @@ import type { AppPlan } from '../../manifest/plan.ts';
 import type { RegistryClient } from '../../oci/registry.ts';
 import type { SourceListing } from '../../source/listing.ts';
 import { readOrigin } from '../../source/origin.ts';
-import { listSource } from '../../source/source.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { buildPackage } from '../../../templates/build.ts';
 import type { AppFollower } from './app-follower.ts';
@@ -20,7 +19,7 @@ import { buildKey, reusableBuild } from '../builds/build-key.ts';
 import { waitForBuild } from '../builds/build.ts';
 import { withDockerfile } from '../builds/dockerfile.ts';
 import { createBuild, stagePackage, type BuildRequest } from '../builds/stage.ts';
-import { authorIn, openCache, uploadSource } from '../builds/upload.ts';
+import { authorIn, listForUpload, openCache, uploadSource } from '../builds/upload.ts';
 import { lostImages } from '../registry/stored.ts';
 import { ensureBinding, isTo } from '../services/user-provided.ts';
 import { lifecycleOf } from './acquire-app.ts';
@@ -74,12 +73,10 @@ function buildRequest({ session, plan, follower, pushId }: ArtifactInput, packag
 
 async function fromSource(input: ArtifactInput): Promise<Artifact> {
   const { session, plan, facts } = input;
-  const { report, signal } = session;
-  const warn = (message: string): void => report({ type: 'warning', message });
   if (plan.path === undefined) throw new BugError('A plan for source code names no path.');
   const cache = openCache(session);
-  report({ type: 'reading-source' });
-  const listing = await listSource(plan.path, { cacheDir: cache.dir, warn, signal });
+  session.report({ type: 'reading-source' });
+  const listing = await listForUpload(session, { path: plan.path, cacheDir: cache.dir });
   const known = facts.packages.find(({ metadata }) => metadata.annotations?.[annotations.contentHash] === listing.contentHash);
   try {
     const source = { listing, known: input.stage || !input.force ? known : undefined, cacheDir: cache.dir };
