@@ -102,6 +102,6 @@ export function manifestText({ app, processes, env, services, routes, docker }: 
       processes: unlessEmpty(processes.toSorted((a, b) => byText(a.spec.processType, b.spec.processType)).map(processOf)),
     }),
   };
-  // A folded text would still be read as the same one, but it is hard to read and to compare.
-  return stringify({ applications: [entry] }, { lineWidth: 0, directives: true }).replace(/^%YAML.*\n/, '');
+  // cf reads YAML 1.1, in which an unquoted `yes` is a boolean. A folded text would still be read as the same one, but it is hard to read and to compare.
+  return stringify({ applications: [entry] }, { version: '1.1', lineWidth: 0, directives: true }).replace(/^%YAML.*\n/, '');
 }

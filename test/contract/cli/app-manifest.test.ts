@@ -80,6 +80,17 @@ it('has the keys of cf in their order, and a push of it changes nothing', async 
   expect(pushed.stdout).toContain('App shop is unchanged');
 });
 
+it('quotes what is no text in the YAML of cf', async () => {
+  await scene.ok('create-app', 'shop');
+  const values = ['yes', 'off', 'y', '012', '1_000', '1:30', '2026-11-25', 'null'];
+  for (const [at, value] of values.entries()) await scene.ok('set-env', 'shop', `V${at}`, value);
+  await scene.ok('set-label', 'app', 'shop', 'public=no');
+  await scene.ok('create-app-manifest', 'shop');
+  const written = text('shop_manifest.yml');
+  expect([...written.matchAll(/^ {6}V\d: (.*)$/gm)].map(([, value]) => value)).toEqual(values.map((value) => `"${value}"`));
+  expect(written).toContain('        public: "no"\n');
+});
+
 it('-p names the file, which only its owner may read', async () => {
   await scene.ok('create-app', 'shop');
   const made = await run('create-app-manifest', 'shop', '-p', 'other.yml', '--json');
