@@ -166,16 +166,23 @@ class FlagReader {
     this.#countArgs();
   }
 
-  /** An expansion without quotes may be no word, or several. */
+  /** An expansion without quotes may be no word, or several. Where older scripts have one argument more, it most likely is one word. */
   #countArgs(): void {
     const most = this.#mostArgs;
-    const sure = this.#args.filter((word) => (!word.isExpanded || word.isQuoted) && !this.#perhapsValues.has(word));
-    const extra = sure[most ?? sure.length];
-    if (extra === undefined || this.#isLenient) return;
+    if (most === null || this.#isLenient) return;
+    const perhaps = this.#args.filter((word) => !this.#perhapsValues.has(word));
+    const extra = perhaps.filter((word) => !word.isExpanded || word.isQuoted)[most];
     const instead = formerArguments[this.#name];
+    if (extra === undefined) return this.#perhapsFormer(perhaps[most], instead);
     if (instead !== undefined) return void this.remarks.push({ about: extra.text, status: 'refused', text: instead });
     const text = `'${this.#name}' takes ${most === 0 ? 'no argument' : most === 1 ? 'one argument' : `${most} arguments`}, and this is one more`;
     this.remarks.push({ about: extra.text, status: 'unknown', text });
+  }
+
+  #perhapsFormer(extra: Word | undefined, instead: string | undefined): void {
+    if (extra === undefined || instead === undefined) return;
+    const text = `one argument too many, unless a variable before it is empty; instead: ${instead}`;
+    this.remarks.push({ about: extra.text, status: 'unclear', text });
   }
 
   /** True when the next word is its value. */

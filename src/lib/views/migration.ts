@@ -30,6 +30,11 @@ export function renderCheck({ calls, totals, broken }: Checked): Block[] {
     ...remarks.map((remark): Cell[] => ['', '', message(`  ${remarkText(remark)}`)]),
   ]);
   const counted = Object.entries(totals).map(([status, count]) => `${count} ${status}`);
-  const end = broken === 0 ? 'All of them work with kf.' : `${plural(broken, 'call')} will fail with kf.`;
+  const { unclear = 0 } = totals;
+  const ends = [
+    ...(broken === 0 ? [] : [`${plural(broken, 'call')} will fail with kf.`]),
+    ...(unclear === 0 ? [] : [`${plural(unclear, 'call')} may fail.`]),
+  ];
+  const end = ends.length === 0 ? 'All of them work with kf.' : ends.join(' ');
   return [{ type: 'table', rows, header: false }, line(), line(`${plural(calls.length, 'call')}: ${counted.join(', ')}. ${end}`)];
 }

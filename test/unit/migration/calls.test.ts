@@ -85,6 +85,18 @@ describe('a call of cf', () => {
     expect(callsOf(script).map((call) => [call.status, call.remarks[0]?.text])[0]).toEqual([status, text]);
   });
 
+  it.each([
+    ['cf run-task $APP "rake db:migrate" --name m', 'unclear', 'rake db:migrate', 'kf run-task APP_NAME --command COMMAND'],
+    ['cf check-route $HOST $DOMAIN', 'unclear', '$DOMAIN', 'kf check-route DOMAIN -n HOST'],
+    ['cf create-route $SPACE $DOMAIN -n $HOST', 'unclear', '$DOMAIN', 'kf create-route DOMAIN -n HOST'],
+    ['cf run-task $APP --command "$COMMAND"', 'done'],
+    ['cf create-route $DOMAIN -n $HOST', 'done'],
+  ])('of a form of older versions with variables, %s, is %s', (script, status, about?: string, instead?: string) => {
+    const [call] = callsOf(script);
+    expect([call?.status, call?.remarks[0]?.about]).toEqual([status, about]);
+    if (instead !== undefined) expect(call?.remarks[0]?.text).toContain(`instead: ${instead}`);
+  });
+
   it('breaks a script when it is refused or unknown', () => {
     const all = ['done', 'ignored', 'differs', 'unclear', 'refused', 'unknown'] as const;
     expect(all.filter(breaks)).toEqual(['refused', 'unknown']);
