@@ -1,5 +1,6 @@
 // The output of a push of a version that does not start: the present state of the app, and the cause.
 
+import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeEach, expect, it } from 'vitest';
 import { kinds } from '../../../src/lib/api/group.ts';
 import { bundleForTests } from '../../support/cli.ts';
@@ -34,6 +35,14 @@ it('a push of a version that crashes ends with the summary of the app, as in cf,
   expect(run.stderr).toContain('Start unsuccessful: The app ended with exit code 7.\n');
   // Once is enough.
   expect(run.stdout).not.toContain('last deployment:');
+});
+
+it('the tour of the README shows the hints of such a push', async () => {
+  await crashNext();
+  const hintsOf = (text: string): string | undefined => /\nStart unsuccessful: [^]*?\nTIP:\n((?: {3}.+\n)+)/.exec(text)?.[1];
+  const { stderr } = await scene.cli.run(push);
+  expect(hintsOf(stderr)).toContain('kf why shop');
+  expect(hintsOf(readFileSync('README.md', 'utf8'))).toBe(hintsOf(stderr)?.replaceAll('shop', 'hello'));
 });
 
 it('a push of a version that crashes prints one document with --json', async () => {
