@@ -37,6 +37,14 @@ it('a push of a version that crashes ends with the summary of the app, as in cf,
   expect(run.stdout).not.toContain('last deployment:');
 });
 
+it('a new app whose build failed has no variables yet, and none are shown as lost', async () => {
+  scene.droplet = 'fails';
+  expect(await scene.cli.run(push)).toMatchObject({ code: 1 });
+  const { stdout } = await scene.ok('env', 'shop');
+  expect(stdout).toContain('\nNo user-provided env variables have been set\n');
+  expect(stdout).not.toContain('missing');
+});
+
 it('the tour of the README shows the hints of such a push', async () => {
   await crashNext();
   const hintsOf = (text: string): string | undefined => /\nStart unsuccessful: [^]*?\nTIP:\n((?: {3}.+\n)+)/.exec(text)?.[1];

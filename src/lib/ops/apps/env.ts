@@ -1,7 +1,8 @@
 // The environment of an app: the user's variables and those of the platform.
 
 import { secretType, type Secret } from '../../api/core.ts';
-import { annotations } from '../../api/group.ts';
+import { processesOf } from '../../api/app.ts';
+import { annotations, kinds, labels } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
 import type { EnvDetails } from '../../api/results.ts';
 import { variableProblem } from '../../api/variables.ts';
@@ -34,6 +35,13 @@ export async function readVariables(session: SpaceSession, app: Stored<CFApp>): 
   return decoded(await readSecret(session, app.spec.envSecretName));
 }
 
+/** A first push writes the variables with the processes, after the build: before, or if it failed, the app has neither, and nothing is lost. */
+async function isWritten({ cluster, space, signal }: SpaceSession, app: Stored<CFApp>): Promise<boolean> {
+  if ((app.spec.currentDropletRef?.name ?? '') !== '') return true;
+  const labelSelector = `${labels.appGuid}=${app.metadata.name}`;
+  return processesOf(app, (await cluster.list(kinds.process, { ns: space.guid, labelSelector, signal })).items).length > 0;
+}
+
 export async function readEnv(session: SpaceSession, app: Stored<CFApp>): Promise<EnvDetails> {
   const [user, services, application] = await Promise.all([
     readSecret(session, app.spec.envSecretName),
@@ -46,7 +54,7 @@ export async function readEnv(session: SpaceSession, app: Stored<CFApp>): Promis
   const missing = Object.entries({
     vcapServices: gone(app.status?.vcapServicesSecretName, services),
     vcapApplication: gone(app.status?.vcapApplicationSecretName, application),
-    variables: gone(app.spec.envSecretName, user),
+    variables: user !== undefined || (await isWritten(session, app)) ? gone(app.spec.envSecretName, user) : undefined,
   }).filter(([, name]) => name !== undefined);
   return {
     ...(missing.length === 0 ? {} : { missing: Object.fromEntries(missing) }),
