@@ -71,7 +71,7 @@ async function printHelp(words: readonly string[], frame: Frame): Promise<number
     const [{ listCommands, overviewHelp }, ofPlugins] = await Promise.all([import('./lib/output/overview.ts'), pluginCommands(frame)]);
     const listed = { all: words.includes('-a'), isAvailable, ofPlugins };
     if (terminal.json) return printDocument(terminal, { commands: listCommands(listed) });
-    terminal.print(overviewHelp({ bin, version: kfVersion(), ...listed }));
+    terminal.print(overviewHelp({ bin, version: versionAs(bin), ...listed }));
     return 0;
   }
   const name = await resolveName(topic);
@@ -169,9 +169,11 @@ async function dispatch(argv: readonly string[], frame: Frame): Promise<number> 
 }
 
 /** Scripts that call cf read the major version of cf from it. */
+const versionAs = (bin: string): string => `${bin === 'cf' ? `${followedCf}+kf.` : ''}${kfVersion()}`;
+
 function printVersion(terminal: Terminal, bin: string): number {
   if (terminal.json) return printDocument(terminal, { version: kfVersion() });
-  terminal.out(`${bin} version ${bin === 'cf' ? `${followedCf}+kf.` : ''}${kfVersion()}`);
+  terminal.out(`${bin} version ${versionAs(bin)}`);
   return 0;
 }
 

@@ -63,6 +63,11 @@ function outputOf(argv: string[], env: Record<string, string> = {}, program = 'c
 describe('kf that was started as cf', () => {
   const place = ['--org', 'example-org', '--space', 'example-space'];
 
+  it('has that version in its overview too', async () => {
+    const [first = ''] = (await outputOf(['help'])).split(':');
+    expect(`${first}\n`).toBe(await outputOf(['version']));
+  });
+
   it.each(['-v', '--version', 'version'])('%s: is a version of cf 8, with that of kf behind it', async (word) => {
     expect(await outputOf([word])).toMatch(/^cf version 8\.\d+\.\d+\+kf\.\d+\.\d+\.\d+\n$/);
     expect(await outputOf([word])).toContain(` ${followedCf}+`);
