@@ -1,6 +1,6 @@
-// A push of a folder into which kf itself writes meanwhile, as in CI systems where the working folder is the home.
+// What kf itself writes during a push: its cache, perhaps in the folder that is pushed as in CI systems where that is the home, and traces.
 
-import { existsSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, afterEach, beforeEach, expect, it } from 'vitest';
 import { annotations } from '../../../src/lib/api/group.ts';
@@ -31,4 +31,17 @@ it('create-package takes neither of them', async () => {
   const [first, second] = scene.packages().map(({ metadata }) => metadata.annotations?.[annotations.contentHash]);
   expect(first).toMatch(/^sha256:/);
   expect(second).toBe(first);
+});
+
+it('a push of files that cannot be read leaves no temporary cache behind', async () => {
+  const inHome = (name: string): string => path.join(scene.cli.home, name);
+  const env = { XDG_CACHE_HOME: inHome('app/server.js'), TMPDIR: inHome('tmp') };
+  mkdirSync(env.TMPDIR);
+  // The checks before a push read no more than three entries.
+  for (const name of ['a', 'b', 'c']) writeFileSync(inHome(`app/${name}`), '');
+  symlinkSync('/etc/passwd', inHome('app/z'));
+  const run = await scene.cli.run(['push', 'shop', '-p', 'app'], { env });
+  expect(run).toMatchObject({ code: 1, stderr: expect.stringContaining("Symlink 'z' points outside") as string });
+  expect(run.stderr).toContain('cannot be used, so the next push reads every file again');
+  expect(readdirSync(env.TMPDIR).filter((name) => name.startsWith('kf-'))).toEqual([]);
 });

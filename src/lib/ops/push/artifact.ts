@@ -72,21 +72,29 @@ function buildRequest({ session, plan, follower, pushId }: ArtifactInput, packag
 }
 
 async function fromSource(input: ArtifactInput): Promise<Artifact> {
-  const { session, plan, facts } = input;
+  const { session, plan } = input;
   if (plan.path === undefined) throw new BugError('A plan for source code names no path.');
   const cache = openCache(session);
-  session.report({ type: 'reading-source' });
-  const listing = await listForUpload(session, { path: plan.path, cacheDir: cache.dir });
-  const known = facts.packages.find(({ metadata }) => metadata.annotations?.[annotations.contentHash] === listing.contentHash);
   try {
-    const source = { listing, known: input.stage || !input.force ? known : undefined, cacheDir: cache.dir };
-    return await (input.stage ? staged(input, source) : packaged(input, await stored(input, source)));
-  } catch (error) {
-    throw withDockerfile(error, plan.path);
+    session.report({ type: 'reading-source' });
+    const listing = await listForUpload(session, { path: plan.path, cacheDir: cache.dir });
+    try {
+      return await fromListing(input, listing, cache.dir);
+    } catch (error) {
+      throw withDockerfile(error, plan.path);
+    } finally {
+      listing.close();
+    }
   } finally {
-    listing.close();
     cache.close();
   }
+}
+
+async function fromListing(input: ArtifactInput, listing: SourceListing, cacheDir: string): Promise<Artifact> {
+  const { packages } = input.facts;
+  const known = packages.find(({ metadata }) => metadata.annotations?.[annotations.contentHash] === listing.contentHash);
+  const source = { listing, known: input.stage || !input.force ? known : undefined, cacheDir };
+  return input.stage ? staged(input, source) : packaged(input, await stored(input, source));
 }
 
 /** The files of the push, and the package that the app has of them already. */
