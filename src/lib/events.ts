@@ -75,6 +75,7 @@ export type InstallStep =
   | 'kinds'
   | 'controller'
   | 'gateway'
+  | 'gateway-handover'
   | 'org'
   | 'space'
   | 'network-proof'
@@ -104,6 +105,8 @@ type InstallEvent =
   | { type: 'awaiting'; what: string }
   /** There will be no domain apps.internal, because its namespace is somebody else's. */
   | { type: 'internal-domain-left-out'; namespace: string }
+  /** The gateway is replaced without a second one that answers in the meantime. */
+  | { type: 'gateway-gap'; why: string }
   /** The installation's description cannot be read; setup writes it again. */
   | { type: 'info-broken'; fault: string }
   | { type: 'registry-full'; free: number; total: number }

@@ -1,4 +1,5 @@
-// Switching https on and off while requests run: behind a load balancer none is lost, because the gateway's pod stays.
+// Switching https on and off while requests run: none is lost. Behind a load balancer the gateway's pod stays; with ports of the nodes a second gateway
+// answers while the pod is replaced.
 
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
@@ -12,6 +13,7 @@ import { until } from '../support/until.ts';
 const name = 'switched';
 const host = `${name}.apps.localhost`;
 const file = ringEnv('KF_TEST_SETUP_FILE');
+const node = ringEnv('KF_CLUSTER_ADDRESS');
 let admin: Kf;
 let kf: Kf;
 let folder: string;
@@ -27,9 +29,12 @@ afterAll(async () => {
   await Promise.all([admin.remove(), kf.remove(), rm(folder, { recursive: true, force: true })]);
 }, 300_000);
 
-/** Runs setup with the settings of the ring and these changes. */
+/** Runs setup with the settings of the ring and these changes. Clients connect to the node's own address and ports. */
 async function setUp(exposure: 'hostport' | 'loadbalancer', https: 'on' | 'off'): Promise<void> {
-  const settings = (await readFile(file, 'utf8')).replace(/^gatewayExposure: .*$/m, `gatewayExposure: ${exposure}`);
+  const settings = (await readFile(file, 'utf8'))
+    .replace(/^gatewayExposure: .*$/m, `gatewayExposure: ${exposure}\ngatewayAddress: ${node}`)
+    .replace(/^gatewayPort: .*$/m, 'gatewayPort: 80')
+    .replace(/^httpsPort: .*$/m, 'httpsPort: 443');
   const changed = path.join(folder, 'setup.yaml');
   await writeFile(changed, https === 'on' ? settings : settings.replace(/^httpsPort: .*$/m, 'https: off'));
   await admin.ok('setup', '-f', changed);
@@ -84,14 +89,17 @@ async function during(work: () => Promise<unknown>, address: string, port: numbe
 const podOf = async (namespace: string): Promise<string> =>
   kubectl('get', 'pods', '-n', namespace, '-l', 'app=kf-gateway', '-o', 'jsonpath={.items[*].metadata.uid}');
 
-test('with ports of the nodes, the gateway answers again after it was replaced', async () => {
-  const port = Number(process.env['KF_CLUSTER_HTTP_PORT'] ?? '80');
+test('with ports of the nodes no request is lost, although the pod is replaced', async () => {
   for (const https of ['off', 'on'] as const) {
     const before = await podOf('kf-node');
-    const load = await during(() => setUp('hostport', https), '127.0.0.1', port);
-    reportTime(`without an answer of the gateway while https is switched ${https}`, load.gapMs);
+    const { sent, others, gapMs } = await during(() => setUp('hostport', https), node, 80);
+    reportTime(`without an answer of the gateway while https is switched ${https}`, gapMs);
+    expect(sent).toBeGreaterThan(50);
+    expect(others).toEqual({});
+    await until('the second gateway to go', async () => (await podOf('kf-node')).split(' ').length === 1);
     expect(await podOf('kf-node')).not.toBe(before);
-    expect(await ask('127.0.0.1', port)).toBe('200');
+    expect(await kubectl('get', 'services', '-n', 'kf-node', '-o', 'name')).not.toContain('handover');
+    expect(await ask(node, 80)).toBe('200');
   }
 }, 300_000);
 
@@ -102,7 +110,6 @@ test('behind a load balancer no request is lost, and the pod stays', async () =>
   }
   const ports = async (): Promise<Service['spec']['ports']> =>
     (await kubectlJson<Service>('get', 'service', 'kf-gateway', '-n', 'kf-system')).spec.ports;
-  const node = ringEnv('KF_CLUSTER_ADDRESS');
   const { nodePort = 0 } = (await ports()).find(({ port }) => port === 80) ?? {};
   await until('the gateway behind its Service to answer', async () => (await ask(node, nodePort)) === '200');
   const pod = await podOf('kf-system');

@@ -54,6 +54,8 @@ export interface Service extends KubeObject {
     type?: 'ClusterIP' | 'NodePort' | 'LoadBalancer' | 'ExternalName';
     clusterIP?: string;
     externalName?: string;
+    externalIPs?: string[];
+    ipFamilyPolicy?: 'SingleStack' | 'PreferDualStack' | 'RequireDualStack';
     externalTrafficPolicy?: 'Cluster' | 'Local';
     ports?: ServicePort[];
     selector?: Record<string, string>;

@@ -30,6 +30,7 @@ const installSteps: Record<InstallStep, string> = {
   kinds: 'Installing the custom resource definitions',
   controller: 'Installing the controller',
   gateway: 'Installing the gateway',
+  'gateway-handover': 'Starting a second gateway, which answers while the first one is replaced',
   org: 'Creating the default domain and org',
   space: 'Creating the default space',
   'network-proof': 'Checking whether the network enforces NetworkPolicies',
@@ -138,6 +139,7 @@ const renderers: Renderers = {
   'info-broken': ({ fault }) => warn(`${fault} Setup writes it again.`),
   'internal-domain-left-out': ({ namespace }) =>
     warn(`The namespace '${namespace}' exists and is not kf's, so there is no domain apps.internal, which needs it.`),
+  'gateway-gap': ({ why }) => warn(`Apps cannot be reached for some seconds, while the gateway is replaced: ${why}`),
   'registry-full': ({ free, total }, bin) =>
     warn(
       `The registry is nearly full: ${formatBytes(free)} of ${formatBytes(total)} are free, and pushes are refused. Remove what nothing uses (${bin} prune), delete apps (this also deletes their images), or give it more space: registrySize in setup.yaml.`,

@@ -8,7 +8,7 @@ import { gatewayNamespace, needsHostPorts } from './namespaces.ts';
 import { managedByLabel, rootNamespace, systemNamespace, type SetupPlan } from './options.ts';
 import { restrictedContainer, restrictedPod } from '../pod-security.ts';
 import { defined } from '../../lib/defined.ts';
-import { buildDeployment, buildService, buildServiceAccount } from './workload.ts';
+import { buildDeployment, buildService, buildServiceAccount, type PortInput } from './workload.ts';
 
 export const gatewayName = 'kf';
 export const traefikName = 'kf-gateway';
@@ -89,14 +89,14 @@ function entryPointArguments(plan: SetupPlan): string[] {
   ];
 }
 
-function containerPorts(plan: SetupPlan): { name: string; containerPort: number; hostPort?: number }[] {
+function containerPorts(plan: SetupPlan, hasHostPorts: boolean): { name: string; containerPort: number; hostPort?: number }[] {
   const websecure = plan.gateway.https === undefined ? undefined : 443;
-  const hostPorts: Partial<Record<EntryPoint, number>> = needsHostPorts(plan) ? { web: 80, ...defined({ websecure }) } : {};
+  const hostPorts: Partial<Record<EntryPoint, number>> = hasHostPorts ? { web: 80, ...defined({ websecure }) } : {};
   const ports = entryPoints(plan).map((name) => ({ name, containerPort: entryPorts[name], ...defined({ hostPort: hostPorts[name] }) }));
   return [...ports, { name: 'admin', containerPort: adminPort }];
 }
 
-function traefik(plan: SetupPlan): Record<string, unknown> {
+function traefik(plan: SetupPlan, hasHostPorts: boolean): Record<string, unknown> {
   return {
     name: 'traefik',
     image: plan.images.traefik,
@@ -113,7 +113,7 @@ function traefik(plan: SetupPlan): Record<string, unknown> {
       '--global.sendanonymoususage=false',
       '--log.level=WARN',
     ],
-    ports: containerPorts(plan),
+    ports: containerPorts(plan, hasHostPorts),
     readinessProbe: { httpGet: { path: '/ping', port: adminPort }, periodSeconds: 1, failureThreshold: 60 },
     // A gateway that gets little CPU time for some seconds must not be restarted: that would end all connections.
     livenessProbe: { httpGet: { path: '/ping', port: adminPort }, periodSeconds: 20, timeoutSeconds: 10, failureThreshold: 3 },
@@ -199,6 +199,28 @@ function gateway(plan: SetupPlan, gatewayClassName: string, ports: ListenerPorts
   };
 }
 
+/** The Deployment of Traefik. @param hasHostPorts whether its pod takes ports of its node */
+export function buildTraefik(plan: SetupPlan, hasHostPorts = needsHostPorts(plan)): ReturnType<typeof buildDeployment> {
+  return buildDeployment({
+    name: traefikName,
+    namespace: gatewayNamespace(plan),
+    serviceAccount: traefikName,
+    token: true,
+    podSecurity: restrictedPod,
+    containers: [traefik(plan, hasHostPorts)],
+    volumes: [{ name: 'tmp', emptyDir: {} }, gatewayPlugins.volume],
+    annotations: { ...gatewayPlugins.annotations, ...(plan.gateway.isGuarded === false ? unguarded : {}) },
+  });
+}
+
+/** The ports that clients use, and where they lead to in the pod. */
+export function entryServicePorts(plan: SetupPlan): PortInput[] {
+  return [
+    { name: 'web', port: 80, target: entryPorts.web },
+    ...(plan.gateway.https === undefined ? [] : [{ name: 'websecure', port: 443, target: entryPorts.websecure }]),
+  ];
+}
+
 /** Nothing for an existing Gateway, a Gateway for an existing class, otherwise Traefik with class, Gateway and Service. */
 export function buildGateway(plan: SetupPlan): KubeObject[] {
   if (plan.gateway.existing !== undefined) return [];
@@ -209,10 +231,7 @@ export function buildGateway(plan: SetupPlan): KubeObject[] {
   const service = buildService(
     { namespace, name: traefikName, app: traefikName },
     plan.gateway.exposure === 'loadbalancer' ? 'LoadBalancer' : 'ClusterIP',
-    [
-      { name: 'web', port: 80, target: entryPorts.web },
-      ...(plan.gateway.https === undefined ? [] : [{ name: 'websecure', port: 443, target: entryPorts.websecure }]),
-    ],
+    entryServicePorts(plan),
   );
   const internal = points.includes('internal')
     ? [
@@ -231,16 +250,7 @@ export function buildGateway(plan: SetupPlan): KubeObject[] {
     ...access(namespace),
     buildServiceAccount(namespace, traefikName),
     buildGatewayPlugins(namespace),
-    buildDeployment({
-      name: traefikName,
-      namespace,
-      serviceAccount: traefikName,
-      token: true,
-      podSecurity: restrictedPod,
-      containers: [traefik(plan)],
-      volumes: [{ name: 'tmp', emptyDir: {} }, gatewayPlugins.volume],
-      annotations: { ...gatewayPlugins.annotations, ...(plan.gateway.isGuarded === false ? unguarded : {}) },
-    }),
+    buildTraefik(plan),
     service,
     ...internal,
     ...certificateObjects(plan),

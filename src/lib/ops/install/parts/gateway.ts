@@ -6,6 +6,7 @@ import { buildCheckRoute } from '../../../../templates/setup/check-route.ts';
 import { buildGateway, traefikName } from '../../../../templates/setup/gateway.ts';
 import { gatewayNamespace } from '../../../../templates/setup/namespaces.ts';
 import { buildIssuerRights } from '../../../../templates/setup/issuer.ts';
+import { beginHandover, endHandover } from '../gateway-handover.ts';
 import { removeFormerIssued } from '../issuer.ts';
 import { otherGateways } from '../alternatives.ts';
 import type { Part } from '../part.ts';
@@ -25,13 +26,15 @@ export const part: Part = {
   objects: ({ plan }) => [...buildGateway(plan), ...buildIssuerRights(plan), buildCheckRoute(plan)],
   // DNS or load balancers may point to the other gateways.
   alternatives: ({ plan }) => otherGateways(plan).flatMap((other) => buildGateway(other)),
-  before: async ({ cluster, plan }) => {
-    if (plan.gateway.https !== undefined) await ensureCertificateSecrets(cluster);
+  before: async (run) => {
+    if (run.plan.gateway.https !== undefined) await ensureCertificateSecrets(run.cluster);
+    await beginHandover(run);
   },
   after: async (run) => {
     const { plan } = run;
     if (plan.gateway.existing !== undefined || plan.gateway.className !== undefined) return;
     await waitForDeployment(run, { namespace: gatewayNamespace(plan), name: traefikName, timeoutMs: startMs });
+    await endHandover(run);
   },
   prove: (run) => async () => {
     const { cluster, plan, report, signal } = run;
