@@ -5,6 +5,7 @@ import { kubectl, kubectlJson } from '../support/kf.ts';
 import { auditEnd, auditFrom, listed, tally } from '../support/audit.ts';
 import type { Scene } from './scene.ts';
 import type { Row } from './table.ts';
+import { controllerUsage, mebibytes } from './usage.ts';
 
 const apps = 20;
 const atOnce = 2;
@@ -21,20 +22,6 @@ async function each(act: (index: number) => Promise<unknown>): Promise<void> {
   };
   await Promise.all(Array.from({ length: atOnce }, worker));
 }
-
-interface Usage {
-  residentBytes: number;
-  cpuSeconds: number;
-}
-
-/** The counters of the process itself, read through the service proxy. */
-async function usageOfController(): Promise<Usage> {
-  const text = await kubectl('get', '--raw', `/api/v1/namespaces/${system}/services/http:kf-controller:8080/proxy/metrics`);
-  const value = (name: string): number => Number(new RegExp(`^${name} (\\S+)`, 'm').exec(text)?.[1] ?? NaN);
-  return { residentBytes: value('process_resident_memory_bytes'), cpuSeconds: value('process_cpu_seconds_total') };
-}
-
-const mebibytes = (bytes: number): string => `${(bytes / 1024 ** 2).toFixed(0)} MiB`;
 
 /** Mebibytes of `96Mi`, millicores of `3m`. */
 const amount = (text = ''): number => Number(/^\d+/.exec(text)?.[0] ?? NaN);
@@ -64,11 +51,11 @@ async function requested(): Promise<{ sum: string; each: string }> {
 }
 
 async function watchIdle(minutes: number): Promise<Row> {
-  const [start, before] = [await auditEnd(), await usageOfController()];
+  const [start, before] = [await auditEnd(), await controllerUsage()];
   const began = performance.now();
   await sleep(minutes * 60_000);
   const elapsed = (performance.now() - began) / 1000;
-  const [after, entries] = [await usageOfController(), await auditFrom(start)];
+  const [after, entries] = [await controllerUsage(), await auditFrom(start)];
   const own = entries.filter(({ user }) => user.username === `system:serviceaccount:${system}:kf-controller`);
   const writes = own.filter(({ verb }) => !['get', 'list', 'watch'].includes(verb));
   const leases = writes.filter(({ objectRef }) => objectRef?.resource === 'leases' && objectRef.namespace === system);

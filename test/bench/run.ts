@@ -12,6 +12,7 @@ import { benchPack } from './pack.ts';
 import { benchImage, benchSource } from './push.ts';
 import { benchReleases } from './releases.ts';
 import { benchRoles } from './roles.ts';
+import { benchScale, scaleShape } from './scale.ts';
 import { openScene, type Scene } from './scene.ts';
 import { benchSetup } from './setup.ts';
 import { mergeResults, renderTable, rowLine, type Results, type Row } from './table.ts';
@@ -42,8 +43,22 @@ const onCluster: Record<string, (scene: Scene) => Promise<Row[]>> = {
   listing: benchListing,
 };
 
-/** Each creates what it needs itself. `suite` runs only if it is named. */
-const alone: Record<string, () => Promise<Row[]>> = { demo: benchDemo, suite: benchSuite };
+/** On a cluster with played nodes. */
+async function scaleRows(): Promise<Row[]> {
+  return withCluster(
+    (env) => {
+      Object.assign(process.env, env);
+      return benchScale();
+    },
+    process.env['KF_TEST_CLUSTER'] ?? 'bench-scale',
+    scaleShape,
+  );
+}
+
+/** Each creates what it needs itself. */
+const alone: Record<string, () => Promise<Row[]>> = { demo: benchDemo, suite: benchSuite, scale: scaleRows };
+/** They take long, and run only if they are named. */
+const onlyNamed = ['suite', 'scale'];
 
 const resultsDir = 'test-results';
 /** The content of the table: rows by bench. */
@@ -67,7 +82,7 @@ async function measure(name: string, bench: () => Promise<Row[]>): Promise<void>
 async function main(): Promise<void> {
   const known = [...Object.keys(onCluster), ...Object.keys(alone)];
   const named = process.argv.slice(2);
-  const wanted = named.length > 0 ? named : known.filter((name) => name !== 'suite');
+  const wanted = named.length > 0 ? named : known.filter((name) => !onlyNamed.includes(name));
   const unknown = wanted.find((name) => !known.includes(name));
   if (unknown !== undefined) throw new Error(`There is no bench '${unknown}'. Known: ${known.join(', ')}.`);
   const inCluster = Object.entries(onCluster).filter(([name]) => wanted.includes(name));

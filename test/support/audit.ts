@@ -11,6 +11,8 @@ export interface AuditEntry {
   user: { username: string };
   objectRef?: { resource?: string; subresource?: string; namespace?: string; name?: string };
   requestReceivedTimestamp: string;
+  /** When the request ended. */
+  stageTimestamp?: string;
   userAgent?: string;
 }
 

@@ -4,7 +4,7 @@ import { EventEmitter, on } from 'node:events';
 import { Readable } from 'node:stream';
 import { randomUUID } from 'node:crypto';
 import { stored } from '../../src/lib/api/object.ts';
-import type { KubeObject, ResourceType, Stored } from '../../src/lib/api/object.ts';
+import type { KubeObject, ObjectMeta, ResourceType, Stored } from '../../src/lib/api/object.ts';
 import type {
   Cluster,
   DeleteOptions,
@@ -71,6 +71,12 @@ const isRelevant =
   (type: ResourceType, options: WatchOptions, from: number) =>
   (change: Change): boolean =>
     change.type.plural === type.plural && change.version > from && 'object' in change.event && matches(change.event.object, options);
+
+/** The API server keeps no empty labels, annotations, finalizers and owners. */
+function withoutEmpty(metadata: ObjectMeta): ObjectMeta {
+  const isEmpty = (value: unknown): boolean => typeof value === 'object' && value !== null && Object.keys(value).length === 0;
+  return Object.fromEntries(Object.entries(metadata).filter(([, value]) => !isEmpty(value)));
+}
 
 /** All views of one instance share its state; `writes` records the writes. */
 export class MemoryCluster implements Cluster {
@@ -264,7 +270,7 @@ export class MemoryCluster implements Cluster {
 
   #store<T extends KubeObject>(type: ResourceType<T>, object: T, event: 'ADDED' | 'MODIFIED'): Stored<T> {
     this.#version += 1;
-    const kept = stored(type, { ...object, metadata: { ...object.metadata, resourceVersion: String(this.#version) } });
+    const kept = stored(type, { ...object, metadata: withoutEmpty({ ...object.metadata, resourceVersion: String(this.#version) }) });
     this.#objects.set(this.#id(type, kept.metadata.namespace, kept.metadata.name), { type, object: kept });
     this.#announce({ type, event: { type: event, object: kept }, version: this.#version });
     return structuredClone(kept);

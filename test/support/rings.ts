@@ -71,12 +71,23 @@ interface OpenCluster {
   close(): Promise<void>;
 }
 
-async function openCluster(name: string, binary: Promise<string>, folder: string): Promise<OpenCluster> {
+/** Another cluster than one with a single real node. */
+export interface ClusterShape {
+  /** Of `npm run cluster -- up`. */
+  flags: string[];
+  /** Runs before `kf setup`. */
+  prepare(env: ClusterEnv): Promise<void>;
+}
+
+const oneNode: ClusterShape = { flags: [], prepare: () => Promise.resolve() };
+
+async function openCluster(name: string, binary: Promise<string>, folder: string, shape: ClusterShape): Promise<OpenCluster> {
   const close = async (): Promise<void> => {
     if (!keep) await clusterDown(name);
   };
-  const [env, program] = await Promise.all([freshCluster(name), binary]);
+  const [env, program] = await Promise.all([freshCluster(name, ...shape.flags), binary]);
   try {
+    await shape.prepare(env);
     return { env: { ...env, KF_TEST_BIN: program, ...(await setUp(program, env, folder)) }, close };
   } catch (error) {
     await close();
@@ -85,10 +96,10 @@ async function openCluster(name: string, binary: Promise<string>, folder: string
 }
 
 /** Clusters with the packed and installed kf (`KF_TEST_BIN`), and kf set up in each. */
-async function withNamedClusters<T>(names: string[], use: (envs: ClusterEnv[]) => Promise<T>): Promise<T> {
+async function withNamedClusters<T>(names: string[], use: (envs: ClusterEnv[]) => Promise<T>, shape = oneNode): Promise<T> {
   const folder = await mkdtemp(path.join(tmpdir(), 'kf-ring-'));
   const binary = installPackedKf(path.join(folder, 'installed'));
-  const opened = await Promise.allSettled(names.map((name) => openCluster(name, binary, path.join(folder, name))));
+  const opened = await Promise.allSettled(names.map((name) => openCluster(name, binary, path.join(folder, name), shape)));
   const clusters = opened.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
   try {
     for (const result of opened) if (result.status === 'rejected') throw result.reason;
@@ -106,8 +117,12 @@ async function withNamedClusters<T>(names: string[], use: (envs: ClusterEnv[]) =
  * Runs `use` with a whole cluster. `KF_TEST_CLUSTER` names another cluster than the ring's own, for a second run in parallel; with
  * `KF_KEEP_CLUSTER=1` the cluster stays.
  */
-export function withCluster<T>(use: (env: ClusterEnv) => Promise<T>, name = otherName ?? 'cluster-ring'): Promise<T> {
-  return withNamedClusters([name], ([env = {}]) => use(env));
+export function withCluster<T>(
+  use: (env: ClusterEnv) => Promise<T>,
+  name = otherName ?? 'cluster-ring',
+  shape?: ClusterShape,
+): Promise<T> {
+  return withNamedClusters([name], ([env = {}]) => use(env), shape);
 }
 
 /** As {@link withCluster}, with a cluster for each lane of the ring. */

@@ -31,12 +31,16 @@ export function diff(from: JsonObject, to: JsonObject): JsonObject | undefined {
   return Object.keys(patch).length === 0 ? undefined : patch;
 }
 
-/** True when `live` has every value of `wanted` at the same place; lists must match item by item. */
+/**
+ * True when `live` has every value of `wanted` at the same place; lists must match item by item. The API server stores no empty annotations and
+ * labels, so an empty object is contained in nothing.
+ */
 export function contains(live: Json, wanted: Json): boolean {
   if (wanted === undefined) return true;
   if (Array.isArray(wanted)) {
     return Array.isArray(live) && live.length === wanted.length && wanted.every((item, index) => contains(live[index], item));
   }
   if (!isObject(wanted)) return live === wanted;
-  return isObject(live) && Object.entries(wanted).every(([key, value]) => contains(live[key], value));
+  const present = live === undefined ? {} : live;
+  return isObject(present) && Object.entries(wanted).every(([key, value]) => contains(present[key], value));
 }

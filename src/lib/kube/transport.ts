@@ -71,6 +71,8 @@ const maxCutTries = 4;
 const maxBusyTries = 10;
 /** A server reads its roles within seconds. */
 const startPatienceMs = 10_000;
+/** A server that was ready a moment ago is not asked again whether it is: a controller may be refused a thousand times in a row. */
+const readyTrustMs = 2_000;
 const maxBusyPauseMs = 30_000;
 /** The API server waits up to 30 s for a node. */
 const upgradeMs = 40_000;
@@ -108,6 +110,8 @@ export class Transport {
   #answeredOnce = false;
   /** When the server was last found to be away. */
   #awayAt = -Infinity;
+  /** When the server last said that it is ready. */
+  #readyAt = -Infinity;
 
   constructor(endpoint: Endpoint, tuning: TransportTuning = {}) {
     this.#endpoint = endpoint;
@@ -217,11 +221,14 @@ export class Transport {
   async #isStarting(request: TransportRequest, credential: Credential, state: State): Promise<boolean> {
     state.startingSince ??= performance.now();
     if (performance.now() - state.startingSince > startPatienceMs) return false;
+    const wasReadyLately = performance.now() - this.#readyAt < readyTrustMs && this.#readyAt > this.#awayAt + startPatienceMs;
+    if (wasReadyLately) return false;
     const question: TransportRequest = { method: 'GET', path: '/readyz', repeat: 'any', waitWhenBusy: false, signal: request.signal };
     const answer = await this.#once(question, credential).catch(() => undefined);
     answer?.resume();
     const status = answer?.statusCode ?? 500;
     if (status !== 403 && status < 500) {
+      this.#readyAt = performance.now();
       // The server may have become ready between the two answers. If it was away shortly before, the request is tried once more.
       const again = state.lastTry !== true && performance.now() - this.#awayAt < startPatienceMs;
       state.lastTry = true;

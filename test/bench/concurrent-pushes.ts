@@ -1,0 +1,99 @@
+// Many pushes of a ready image at the same time, and how much of their time is the controller's own, by the audit log of the API server.
+
+import { auditEnd, auditFrom, type AuditEntry } from '../support/audit.ts';
+import { Kf, kubectlJson } from '../support/kf.ts';
+import { seconds, type Row } from './table.ts';
+
+const controller = 'system:serviceaccount:kf-system:kf-controller';
+const writes = ['create', 'update', 'patch'];
+
+interface Owned {
+  metadata: { name: string; labels?: Record<string, string> };
+}
+
+interface OwnTimes {
+  /** From the build that the push made to the droplet, for an image that is only looked up. */
+  build: number;
+  /** From the push's last write of the app to its StatefulSet. */
+  start: number;
+  /** From the ready pod to what the controller says of the app. */
+  report: number;
+}
+
+const endOf = (entry: AuditEntry): number => Date.parse(entry.stageTimestamp ?? entry.requestReceivedTimestamp);
+
+/** The writes of one object since a position of the audit log. */
+class Writes {
+  readonly #entries: AuditEntry[];
+
+  constructor(entries: readonly AuditEntry[]) {
+    this.#entries = entries.filter(({ verb }) => writes.includes(verb));
+  }
+
+  of(resource: string, name: string, isOurs: boolean, subresource?: string): number[] {
+    return this.#entries
+      .filter(
+        ({ objectRef, user }) =>
+          objectRef?.resource === resource &&
+          objectRef.name === name &&
+          objectRef.subresource === subresource &&
+          (user.username === controller) === isOurs,
+      )
+      .map(endOf);
+  }
+}
+
+const between = (from: number | undefined, to: number | undefined, what: string): number => {
+  if (from === undefined || to === undefined) throw new Error(`The audit log does not tell ${what}.`);
+  return Math.max(0, to - from);
+};
+
+function ownTimes(seen: Writes, { app, build, set }: { app: string; build: string; set: string }): OwnTimes {
+  const pushed = seen.of('cfapps', app, false).at(-1);
+  const made = seen.of('statefulsets', set, true)[0];
+  const ready = seen.of('pods', `${set}-0`, false, 'status').at(-1);
+  return {
+    build: between(seen.of('cfbuilds', build, false)[0], seen.of('cfbuilds', build, true, 'status').at(-1), `the build of ${app}`),
+    start: between(pushed, made, `the start of ${app}`),
+    report: between(ready, seen.of('cfapps', app, true, 'status').at(-1), `the status of ${app}`),
+  };
+}
+
+/** @param values not empty */
+const percentile95 = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[Math.ceil(values.length * 0.95) - 1] ?? NaN;
+
+/** @param space its GUID, the target of `kf` */
+export async function concurrentPushes(kf: Kf, space: string, image: string, howMany: number): Promise<Row[]> {
+  const start = await auditEnd();
+  const names = Array.from({ length: howMany }, (_, index) => `push-${String(index)}`);
+  const args = ['-o', image, '-m', '64M', '--no-route', '-u', 'process'];
+  const ran = await Promise.all(names.map((name) => kf.run(['push', name, ...args], { timeoutMs: 900_000 })));
+  const failed = ran.filter(({ code }) => code !== 0);
+  for (const { stdout, stderr } of failed.slice(0, 3)) console.log(stdout, stderr);
+  const seen = new Writes(await auditFrom(start));
+  const of = async <T extends Owned>(kind: string): Promise<T[]> => (await kubectlJson<{ items: T[] }>('get', kind, '-n', space)).items;
+  const apps = (await of<Owned & { spec: { displayName: string } }>('cfapps')).filter(({ spec }) => names.includes(spec.displayName));
+  const builds = await of<Owned & { spec: { appRef: { name: string } } }>('cfbuilds');
+  const sets = await of('statefulsets');
+  const times = apps.map(({ metadata: { name: app } }) => {
+    const build = builds.find(({ spec }) => spec.appRef.name === app)?.metadata.name ?? '';
+    const set = sets.find(({ metadata }) => metadata.labels?.['korifi.cloudfoundry.org/app-guid'] === app)?.metadata.name ?? '';
+    return ownTimes(seen, { app, build, set });
+  });
+  const sums = times.map(({ build, start: begin, report }) => build + begin + report);
+  const parts = (['build', 'start', 'report'] as const).map((part) => `${part} ${seconds([percentile95(times.map((time) => time[part]))])}`);
+  return [
+    {
+      what: `${String(howMany)} pushes of a ready image at once (fake nodes)`,
+      reach: '0 failures',
+      measured: `${String(failed.length)} failures`,
+      beside: `each ${seconds(ran.map(({ milliseconds }) => milliseconds))}`,
+    },
+    {
+      what: "the controller's own time for each of them",
+      reach: 'p95 ≤ 5 s',
+      measured: `p95 ${seconds([percentile95(sums)])}`,
+      beside: `p95 of each part: ${parts.join(', ')}`,
+    },
+  ];
+}

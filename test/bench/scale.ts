@@ -1,0 +1,167 @@
+// The controller with thousands of apps, whose pods run on nodes that kwok plays: its memory, its start, its work for one event, and its own time
+// for a push. Also how long a space with 1,000 stopped apps takes to be deleted. On a cluster of its own.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Kf, kubectl, kubectlJson, ringEnv } from '../support/kf.ts';
+import type { ClusterEnv } from '../support/local-cluster.ts';
+import type { ClusterShape } from '../support/rings.ts';
+import { until } from '../support/until.ts';
+import { controllerReady, killControllerProcess } from '../chaos/faults.ts';
+import { concurrentPushes } from './concurrent-pushes.ts';
+import { addApps, openQuota } from './many-apps.ts';
+import { timed } from './scene.ts';
+import { seconds, type Row } from './table.ts';
+import { controllerUsage, mebibytes } from './usage.ts';
+
+const stages = [
+  { apps: 1000, memoryMiB: 128, coldSeconds: 15 },
+  { apps: 5000, memoryMiB: 320, coldSeconds: 45 },
+].slice(0, process.env['KF_BENCH_QUICK'] === '1' ? 1 : undefined);
+const perSpace = 500;
+const pushes = 100;
+/** Changes of apps by which the work for one event is measured. */
+const events = 200;
+const realNode = 'kf-node-0';
+/** Each takes 500 pods. */
+const kwokNodes = 12;
+
+const nameOfNode = (index: number): string => `kwok-${String(index)}`;
+const playedNodes = Array.from({ length: kwokNodes }, (_, index) => nameOfNode(index));
+
+/** kf itself runs on the real node, and every app on the others. */
+export const scaleShape: ClusterShape = {
+  flags: ['--kwok', String(kwokNodes)],
+  prepare: async (env: ClusterEnv) => void (await timed('kubectl', ['cordon', ...playedNodes], { ...process.env, ...env })),
+};
+
+const spaceOf = (space: { metadata: { name: string } }): string => space.metadata.name;
+
+async function newSpace(admin: Kf, name: string): Promise<string> {
+  await admin.ok('create-space', name, '-o', ringEnv('KF_TEST_ORG'));
+  const { items } = await kubectlJson<{ items: { metadata: { name: string }; spec: { displayName: string } }[] }>('get', 'cfspaces', '-A');
+  const found = items.find(({ spec }) => spec.displayName === name);
+  if (found === undefined) throw new Error(`There is no space ${name}.`);
+  await until(`the namespace of ${name}`, async () => (await kubectl('get', 'namespace', spaceOf(found), '--ignore-not-found')) !== '');
+  return spaceOf(found);
+}
+
+const readyApps = async (): Promise<number> => {
+  const text = await kubectl(
+    'get',
+    'appworkloads',
+    '-A',
+    '-o',
+    `jsonpath={range .items[*]}{.status.conditions[?(@.type=="Ready")].status}{"\\n"}{end}`,
+  );
+  return text.split('\n').filter((line) => line === 'True').length;
+};
+
+async function deletionRow(admin: Kf): Promise<Row> {
+  const guid = await newSpace(admin, 'bench-stopped');
+  await addApps(guid, 0, 1000);
+  const { milliseconds } = await admin.ok('delete-space', 'bench-stopped', '-o', ringEnv('KF_TEST_ORG'), '-f');
+  const left = await kubectl('get', 'namespace', guid, '--ignore-not-found');
+  return {
+    what: '`kf delete-space` of 1,000 stopped apps',
+    reach: '≤ 60 s',
+    measured: seconds([milliseconds]),
+    beside: left === '' ? 'its namespace is gone' : 'its namespace is still there',
+  };
+}
+
+/** CPU time of the controller for one change of one app. */
+async function workPerEvent(space: string): Promise<string> {
+  const names = (await kubectl('get', 'cfapps', '-n', space, '-o', 'name')).trim().split('\n').slice(0, events);
+  await sleep(5_000);
+  const idleBefore = await controllerUsage();
+  await sleep(10_000);
+  const before = await controllerUsage();
+  const idle = (before.cpuSeconds - idleBefore.cpuSeconds) / 10;
+  const began = performance.now();
+  await kubectl('label', '-n', space, ...names, `example.com/bench=x${String(Date.now())}`);
+  await sleep(5_000);
+  const after = await controllerUsage();
+  const spent = after.cpuSeconds - before.cpuSeconds - (idle * (performance.now() - began)) / 1000;
+  return `${((spent / names.length) * 1000).toFixed(1)} ms CPU`;
+}
+
+/** @returns seconds from the kill of the process until it leads again and has brought an object back */
+async function coldStart(space: string): Promise<number> {
+  const [name] = (await kubectl('get', 'httproutes', '-n', space, '-o', 'name')).trim().split('\n');
+  if (name === undefined) throw new Error('There is nothing to delete.');
+  const began = performance.now();
+  killControllerProcess();
+  await kubectl('delete', '-n', space, name, '--wait=false');
+  await until(`${name} to be back`, async () => (await kubectl('get', '-n', space, name, '--ignore-not-found')) !== '', 120_000);
+  const took = performance.now() - began;
+  await controllerReady();
+  return took;
+}
+
+async function stageRow({ apps, memoryMiB, coldSeconds }: (typeof stages)[number], space: string, took: number): Promise<Row[]> {
+  // The peak of what came before is not what it needs.
+  const first = await coldStart(space);
+  await sleep(20_000);
+  const usage = await controllerUsage();
+  return [
+    {
+      what: `controller with ${String(apps)} running apps (fake nodes)`,
+      reach: `≤ ${String(memoryMiB)} MiB`,
+      measured: mebibytes(usage.residentBytes),
+      beside: `all started ${seconds([took])} after the first was made; one event ${await workPerEvent(space)}`,
+    },
+    {
+      what: `its process killed, until it works again with ${String(apps)} apps`,
+      reach: `≤ ${String(coldSeconds)} s`,
+      measured: seconds([first]),
+    },
+  ];
+}
+
+async function grow(admin: Kf, from: number, to: number, image: string): Promise<{ space: string; took: number }> {
+  const began = performance.now();
+  let space = '';
+  for (let made = from; made < to; made += perSpace) {
+    space = await newSpace(admin, `bench-scale-${String(made)}`);
+    await addApps(space, made, Math.min(perSpace, to - made), image);
+    console.log(`${String(made + perSpace)} apps made after ${seconds([performance.now() - began])}`);
+  }
+  await until(
+    `${String(to)} apps to run`,
+    async () => {
+      const ready = await readyApps();
+      console.log(`${String(ready)} run after ${seconds([performance.now() - began])}`);
+      await sleep(5_000);
+      return ready >= to;
+    },
+    1_800_000,
+  );
+  return { space, took: performance.now() - began };
+}
+
+async function pushRows(admin: Kf, image: string): Promise<Row[]> {
+  const name = 'bench-pushes';
+  const guid = await newSpace(admin, name);
+  await openQuota(guid);
+  const kf = await Kf.create('admin', { KF_SPACE: name });
+  const rows = await concurrentPushes(kf, guid, image, pushes);
+  await kf.remove();
+  return rows;
+}
+
+export async function benchScale(): Promise<Row[]> {
+  const admin = await Kf.create('admin');
+  await kubectl('uncordon', ...playedNodes);
+  await kubectl('cordon', realNode);
+  const image = `${ringEnv('KF_CLUSTER_NODE_REGISTRY')}/kf/sample:1`;
+  const rows = [await deletionRow(admin)];
+  let present = 0;
+  for (const stage of stages) {
+    const { space, took } = await grow(admin, present, stage.apps, image);
+    present = stage.apps;
+    rows.push(...(await stageRow(stage, space, took)));
+    if (stage === stages[0]) rows.push(...(await pushRows(admin, image)));
+  }
+  await admin.remove();
+  return rows;
+}
