@@ -12,9 +12,9 @@ import { WaitingError } from './result.ts';
 const looksPerSecond = 4;
 const shortestPaceMs = 3_500;
 
-/** The interval at which the Secrets of `owners` objects, `each` per object, are read again. */
-export function paceMs(owners: number, each: number): number {
-  return Math.max(shortestPaceMs, (owners * each * 1_000) / looksPerSecond);
+/** The interval at which the Secrets of `owners` objects, `each` per object, are read again; at least `shortestMs`. */
+export function paceMs(owners: number, each: number, shortestMs = shortestPaceMs): number {
+  return Math.max(shortestMs, (owners * each * 1_000) / looksPerSecond);
 }
 
 /**
