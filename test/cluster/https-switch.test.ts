@@ -1,6 +1,7 @@
 // Switching https on and off while requests run: none is lost. Behind a load balancer the gateway's pod stays; with ports of the nodes a second gateway
 // answers while the pod is replaced.
 
+import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -29,15 +30,29 @@ afterAll(async () => {
   await Promise.all([admin.remove(), kf.remove(), rm(folder, { recursive: true, force: true })]);
 }, 300_000);
 
-/** Runs setup with the settings of the ring and these changes. Clients connect to the node's own address and ports. */
-async function setUp(exposure: 'hostport' | 'loadbalancer', https: 'on' | 'off'): Promise<void> {
+/** Settings of the ring with these changes. Clients connect to the node's own address and ports. @returns the arguments of kf */
+async function setupWith(exposure: 'hostport' | 'loadbalancer', https: 'on' | 'off'): Promise<string[]> {
   const settings = (await readFile(file, 'utf8'))
     .replace(/^gatewayExposure: .*$/m, `gatewayExposure: ${exposure}\ngatewayAddress: ${node}`)
     .replace(/^gatewayPort: .*$/m, 'gatewayPort: 80')
     .replace(/^httpsPort: .*$/m, 'httpsPort: 443');
   const changed = path.join(folder, 'setup.yaml');
   await writeFile(changed, https === 'on' ? settings : settings.replace(/^httpsPort: .*$/m, 'https: off'));
-  await admin.ok('setup', '-f', changed);
+  return ['setup', '-f', changed];
+}
+
+const setUp = async (exposure: 'hostport' | 'loadbalancer', https: 'on' | 'off'): Promise<void> =>
+  void (await admin.ok(...(await setupWith(exposure, https))));
+
+/** Kills a setup as soon as this object exists. */
+async function killSetupAt(args: string[], kind: string, object: string): Promise<void> {
+  const setup = admin.start(args);
+  const ended = once(setup, 'exit');
+  setup.stdout?.resume();
+  setup.stderr?.resume();
+  await until(`setup to make ${object}`, async () => (await kubectl('get', kind, object, '-n', 'kf-node', '--ignore-not-found')) !== '');
+  setup.kill('SIGKILL');
+  expect(await ended).toEqual([null, 'SIGKILL']);
 }
 
 /** The status of an answer, or the error. */
@@ -101,6 +116,24 @@ test('with ports of the nodes no request is lost, although the pod is replaced',
     expect(await kubectl('get', 'services', '-n', 'kf-node', '-o', 'name')).not.toContain('handover');
     expect(await ask(node, 80)).toBe('200');
   }
+}, 300_000);
+
+test('with ports of the nodes no request is lost when setup is killed in the middle and runs again', async () => {
+  const before = await podOf('kf-node');
+  const { sent, others } = await during(
+    async () => {
+      await killSetupAt(await setupWith('hostport', 'off'), 'service', 'kf-gateway-handover');
+      expect(await podOf('kf-node')).toContain(before);
+      await setUp('hostport', 'off');
+    },
+    node,
+    80,
+  );
+  expect(sent).toBeGreaterThan(50);
+  expect(others).toEqual({});
+  await until('the second gateway to go', async () => (await podOf('kf-node')).split(' ').length === 1);
+  expect(await podOf('kf-node')).not.toBe(before);
+  expect(await kubectl('get', 'services', '-n', 'kf-node', '-o', 'name')).not.toContain('handover');
 }, 300_000);
 
 test('behind a load balancer no request is lost, and the pod stays', async () => {

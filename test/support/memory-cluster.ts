@@ -48,6 +48,14 @@ export function apiError(status: number, reason: string, message: string, name =
   return errorFromAnswer(status, JSON.stringify({ kind: 'Status', status: 'Failure', reason, message, code: status, details: { name } }));
 }
 
+/** One requirement of a label selector: `key=value`, `key` or `!key`. */
+function hasLabel({ metadata: { labels } }: KubeObject, term: string): boolean {
+  if (term.startsWith('!')) return labels?.[term.slice(1)] === undefined;
+  const [key = '', value] = term.split('=');
+  const found = labels?.[key];
+  return value === undefined ? found !== undefined : found === value;
+}
+
 function matches(object: KubeObject, options: ListOptions): boolean {
   if (options.ns !== undefined && object.metadata.namespace !== options.ns) return false;
   const fields: Record<string, string | undefined> = {
@@ -57,14 +65,7 @@ function matches(object: KubeObject, options: ListOptions): boolean {
   };
   const terms = (selector: string | undefined): string[] => (selector === undefined || selector === '' ? [] : selector.split(','));
   const fieldsMatch = terms(options.fieldSelector).every((term) => fields[term.split('=')[0] ?? ''] === term.split('=')[1]);
-  return (
-    fieldsMatch &&
-    terms(options.labelSelector).every((term) => {
-      const [key = '', value] = term.split('=');
-      const found = object.metadata.labels?.[key];
-      return value === undefined ? found !== undefined : found === value;
-    })
-  );
+  return fieldsMatch && terms(options.labelSelector).every((term) => hasLabel(object, term));
 }
 
 const isRelevant =
