@@ -1,7 +1,7 @@
 // Many pushes of a ready image at the same time, and how much of their time is the controller's own, by the audit log of the API server.
 
 import { auditEnd, auditFrom, type AuditEntry } from '../support/audit.ts';
-import { Kf, kubectlJson } from '../support/kf.ts';
+import { kubectlJson, type Kf } from '../support/kf.ts';
 import { seconds, type Row } from './table.ts';
 
 const controller = 'system:serviceaccount:kf-system:kf-controller';
@@ -81,7 +81,9 @@ export async function concurrentPushes(kf: Kf, space: string, image: string, how
     return ownTimes(seen, { app, build, set });
   });
   const sums = times.map(({ build, start: begin, report }) => build + begin + report);
-  const parts = (['build', 'start', 'report'] as const).map((part) => `${part} ${seconds([percentile95(times.map((time) => time[part]))])}`);
+  const parts = (['build', 'start', 'report'] as const).map(
+    (part) => `${part} ${seconds([percentile95(times.map((time) => time[part]))])}`,
+  );
   return [
     {
       what: `${String(howMany)} pushes of a ready image at once (fake nodes)`,

@@ -64,7 +64,10 @@ export async function addApps(space: string, first: number, howMany: number, ima
     const guid = app.metadata.name;
     const destinations = image === undefined ? [buildDestination({ guid: randomUUID(), appGuid: guid })] : [];
     const service = { guid: randomUUID(), namespace: space, displayName: `${app.spec.displayName}-db`, secretName: randomUUID() };
-    const check = image === undefined ? {} : { instances: 1, healthCheck: { type: 'process' as const, data: { invocationTimeoutSeconds: 1, timeoutSeconds: 60 } } };
+    const check =
+      image === undefined
+        ? {}
+        : { instances: 1, healthCheck: { type: 'process' as const, data: { invocationTimeoutSeconds: 1, timeoutSeconds: 60 } } };
     return [
       buildEnvSecret(app, {}, author),
       buildProcess({ app, type: 'web', memoryMB: 64, diskQuotaMB: 256, ...check }, author),

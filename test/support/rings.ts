@@ -117,11 +117,7 @@ async function withNamedClusters<T>(names: string[], use: (envs: ClusterEnv[]) =
  * Runs `use` with a whole cluster. `KF_TEST_CLUSTER` names another cluster than the ring's own, for a second run in parallel; with
  * `KF_KEEP_CLUSTER=1` the cluster stays.
  */
-export function withCluster<T>(
-  use: (env: ClusterEnv) => Promise<T>,
-  name = otherName ?? 'cluster-ring',
-  shape?: ClusterShape,
-): Promise<T> {
+export function withCluster<T>(use: (env: ClusterEnv) => Promise<T>, name = otherName ?? 'cluster-ring', shape?: ClusterShape): Promise<T> {
   return withNamedClusters([name], ([env = {}]) => use(env), shape);
 }
 

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { leaseType, nodeType, secretType, serviceType, statefulSetType } from '../../../src/lib/api/core.ts';
 import { podType, type Pod } from '../../../src/lib/api/pod-kind.ts';
-import { httpRouteType, mainBackends, revisionOf, type HttpRoute } from '../../../src/lib/api/gateway.ts';
+import { httpRouteType, mainBackends, revisionOf } from '../../../src/lib/api/gateway.ts';
 import { annotations, kinds, labels } from '../../../src/lib/api/group.ts';
 import { processGuid } from '../../../src/lib/api/names.ts';
 import { KubeError } from '../../../src/lib/kube/errors.ts';
@@ -78,19 +78,6 @@ describe('an app behind a route', () => {
     ]); // prettier-ignore
     expect(JSON.parse(shown)).toMatchObject({ limits: { fds: 16_384, mem: memoryMB, disk: diskQuotaMB }, users: null });
     expect(scene.cluster.peek(kinds.route, ns, 'route-1')?.status).toMatchObject({ fqdn: 'shop.apps.example', uri: 'shop.apps.example' });
-  });
-
-  test('has its HTTPRoute written only when something of it changes', async () => {
-    scene = await startRunScene();
-    await serving(await scene.deploy('good:1'));
-    const forms = scene.cluster.writes
-      .filter(({ kind, subresource }) => kind === httpRouteType.kind && subresource === undefined)
-      .map(({ body }) => {
-        const { metadata, spec } = body as HttpRoute;
-        return JSON.stringify([metadata.annotations ?? {}, spec]);
-      });
-    expect(forms.length).toBeGreaterThan(1);
-    expect(forms.filter((form, index) => form === forms[index - 1])).toEqual([]);
   });
 
   test('changes its version without a failed request', async () => {

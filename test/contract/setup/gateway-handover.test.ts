@@ -30,7 +30,7 @@ async function scene(
     metadata: { namespace, name: 'kf-gateway-1', labels: { app: 'kf-gateway' } },
     spec: { nodeName: 'node-1', containers: [] },
     status: { conditions: [{ type: 'Ready', status: ready }] },
-  } as never);
+  });
   const told: OpEvent[] = [];
   const report = (event: OpEvent): void => void told.push(event);
   const changes: SetupRun['changes'] = () => [{ action, object: gateway }] as never;
