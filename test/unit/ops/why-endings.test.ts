@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import type { AppEvent } from '../../../src/lib/api/results.ts';
-import { repeatedEnd } from '../../../src/lib/ops/why/endings.ts';
+import { lastEnd } from '../../../src/lib/ops/why/endings.ts';
 
 const now = Date.parse('2026-08-07T10:20:00Z');
 const at = (minute: string, type: string, description: string): AppEvent => ({
@@ -29,7 +29,8 @@ const lost = (minute: string): AppEvent =>
 
 describe('an app whose instances run', () => {
   test('is explained by an instance that ended twice in the last ten minutes', () => {
-    expect(repeatedEnd([crash('12:00', 7), crash('18:00', 7)], { now })).toEqual({
+    expect(lastEnd([crash('12:00', 7), crash('18:00', 7)], { now })).toEqual({
+      state: 'failed',
       cause: 'exit-code',
       message: 'Instance 0 runs, and ended 2 times since 2026-08-07T10:12:00Z. The last time: APP/PROC/WEB: Exited with status 7.',
       since: '2026-08-07T10:18:00Z',
@@ -44,16 +45,29 @@ describe('an app whose instances run', () => {
     ['signal', [crash('18:00', 139), crash('19:00', 139)]],
     ['node-lost', [lost('18:00'), lost('19:00')]],
   ])('has the cause %s of the last end', (cause, events) => {
-    expect(repeatedEnd(events, { now })?.cause).toBe(cause);
+    expect(lastEnd(events, { now })?.cause).toBe(cause);
   });
 
   test.each([
-    ['one end', [crash('19:00', 7)], undefined],
-    ['ends of different instances', [crash('18:00', 7, 0), crash('19:00', 7, 1)], undefined],
+    ['one end', [crash('19:00', 7, 1)]],
+    ['one end of each instance', [crash('18:00', 7, 0), crash('19:00', 7, 1)]],
+    ['one end lately', [crash('01:00', 7, 1), crash('19:00', 7, 1)]],
+  ])('is well after %s, which is named', (_, events) => {
+    expect(lastEnd(events, { now })).toEqual({
+      state: 'well',
+      cause: 'exit-code',
+      message: 'Instance 1 runs, and ended once, at 2026-08-07T10:19:00Z: APP/PROC/WEB: Exited with status 7.',
+      since: '2026-08-07T10:19:00Z',
+      instance: 1,
+      exitCode: 7,
+    });
+  });
+
+  test.each([
     ['ends of an hour ago', [crash('01:00', 7), crash('02:00', 7)], undefined],
     ['ends before the last change', [crash('17:00', 7), crash('18:00', 7)], '2026-08-07T10:18:30Z'],
     ['other events', [at('18:00', 'audit.app.update', 'index: 0, exit_description: x'), at('19:00', 'app.crash', 'unreadable')], undefined],
-  ])('is well after %s', (_, events, since) => {
-    expect(repeatedEnd(events, { since, now })).toBeUndefined();
+  ])('is well, without a cause, after %s', (_, events, since) => {
+    expect(lastEnd(events, { since, now })).toBeUndefined();
   });
 });

@@ -181,7 +181,7 @@ export async function whyApp(session: SpaceSession, found: Stored<CFApp>, versio
   const kept = finding.state === 'well' ? verdicts.find((verdict) => verdict.version === revision?.version) : undefined;
   if (kept !== undefined && kept.version !== revision?.deployed) return whyKept(session, parts, kept);
   const end = finding.state === 'well' && app.spec.desiredState === 'STARTED' ? await recordedEnd(session, app) : undefined;
-  return explain(session, parts, end === undefined ? finding : { state: 'failed', ...end });
+  return explain(session, parts, end ?? finding);
 }
 
 /** Why a revision failed, by what the controller has kept. @throws KfError `not-found` */

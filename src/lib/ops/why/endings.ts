@@ -1,4 +1,4 @@
-// Instances that end again and again: between two ends they run, and nothing but the record of events says so.
+// Instances that have ended and run again: nothing but the record of events says so.
 
 import { causeOfExit, causeOfPodEnd, type CauseCode } from '../../api/causes.ts';
 import { configMapType } from '../../api/core.ts';
@@ -11,8 +11,9 @@ import { defined } from '../../defined.ts';
 import { isForbidden } from '../../kube/errors.ts';
 import type { SpaceSession } from '../../session/session.ts';
 
-/** As the instance ended last. */
-export interface RepeatedEnd {
+/** As the instance ended last. It failed if it ends again and again, and is well after a single end, which is named all the same. */
+export interface RecordedEnd {
+  state: 'failed' | 'well';
   cause: CauseCode;
   message: string;
   since: string;
@@ -21,7 +22,7 @@ export interface RepeatedEnd {
 }
 
 /** So many ends within this time are not a single mishap. */
-const leastEnds = 2;
+const manyEnds = 2;
 const lookBackMs = 10 * 60_000;
 
 const types: readonly string[] = ['app.crash', 'audit.app.process.rescheduling'];
@@ -49,29 +50,30 @@ function causeOfEnd({ text, exitCode, reason }: End): CauseCode {
   return text.endsWith('(out of memory)') ? 'oom' : causeOfExit(exitCode);
 }
 
-/** The end of an instance that ended several times lately, since the last change of the app. @param events in the order of their time */
-export function repeatedEnd(
+/** The last end of an instance that ended lately, since the last change of the app. @param events in the order of their time */
+export function lastEnd(
   events: readonly AppEvent[],
   { since = '', now }: { since?: string | undefined; now: number },
-): RepeatedEnd | undefined {
+): RecordedEnd | undefined {
   const begun = Math.max(now - lookBackMs, Date.parse(since) || 0);
   const ends = events.filter(({ time }) => Date.parse(time) >= begun).flatMap(endIn);
   const last = ends.at(-1);
   if (last === undefined) return undefined;
   const { index, text, time, exitCode } = last;
   const own = ends.filter((end) => end.index === index);
-  if (own.length < leastEnds) return undefined;
+  const isRepeated = own.length >= manyEnds;
+  const times = isRepeated ? `${String(own.length)} times since ${own[0]?.time ?? ''}. The last time: ` : `once, at ${time}: `;
   const said = text.trim();
-  const times = `${String(own.length)} times since ${own[0]?.time ?? ''}`;
-  const message = `Instance ${index} runs, and ended ${times}. The last time: ${said}${said.endsWith('.') ? '' : '.'}`;
-  return { cause: causeOfEnd(last), message, since: time, instance: Number(index), ...defined({ exitCode }) };
+  const message = `Instance ${index} runs, and ended ${times}${said}${said.endsWith('.') ? '' : '.'}`;
+  const state = isRepeated ? 'failed' : 'well';
+  return { state, cause: causeOfEnd(last), message, since: time, instance: Number(index), ...defined({ exitCode }) };
 }
 
 /** The same, by what the controller has recorded of the app; it writes that every ten seconds. */
-export async function recordedEnd({ cluster, space, signal }: SpaceSession, app: Stored<CFApp>): Promise<RepeatedEnd | undefined> {
+export async function recordedEnd({ cluster, space, signal }: SpaceSession, app: Stored<CFApp>): Promise<RecordedEnd | undefined> {
   try {
     const map = await cluster.get(configMapType, space.guid, eventsName(app.metadata.name), signal);
-    return repeatedEnd(readEvents(map), { since: app.status?.deployment?.since, now: Date.now() });
+    return lastEnd(readEvents(map), { since: app.status?.deployment?.since, now: Date.now() });
   } catch (error) {
     // Roles that an earlier kf made have no right to read it.
     if (isForbidden(error)) return undefined;
