@@ -124,7 +124,7 @@ describe('the deletion of an org', () => {
     const said = async (kind: string, ns: string, name: string) =>
       condition(await kubectlJson<Item>('get', kind, '-n', ns, name), 'Ready')?.message ?? '';
     await until('the org to name the space', async () =>
-      (await said('cforg', 'cf', org)).startsWith(`Waits until these spaces are gone: '${space}'`),
+      (await said('cforg', 'cf', org)).startsWith(`These spaces are not gone yet: '${space}'`),
     );
     await until('the space to name the finalizer', async () => (await said('cfspace', org, space)).includes('example.org/stuck'));
     expect(await said('cfspace', org, space)).toContain(`See: kubectl get configmaps -n ${space}`);

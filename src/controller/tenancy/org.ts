@@ -117,7 +117,7 @@ async function remove(context: Context, org: Stored<CFOrg>): Promise<Result | un
     await context.cluster.delete(kinds.space, name, metadata.name, { uid: metadata.uid, signal: context.signal });
   }
   if (spaces.length > 0) {
-    await reportDeleting(context, kinds.org, org, `Waits until these spaces are gone: ${spaces.map(spaceWithReason).join(', ')}.`);
+    await reportDeleting(context, kinds.org, org, `These spaces are not gone yet: ${spaces.map(spaceWithReason).join(', ')}.`);
     return { requeueAfterMs: deletionPollMs };
   }
   await removeOrphans(context, name);

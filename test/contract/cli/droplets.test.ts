@@ -366,7 +366,10 @@ describe('copy-source', () => {
     expect(packageOf('copy').map(({ spec }) => spec.source?.registry.image)).toEqual(['registry.example.com/shop:1']);
     await scene.ok('create-app', 'source');
     const refused = await run('copy-source', 'shop', 'source');
-    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('they take different packages') });
+    expect(refused).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/they take different packages[^]*create-app NEW_APP --app-type docker$/m) as string,
+    });
   });
 
   it('refuses flags that exclude each other, unknown apps and spaces, and an app without a package', async () => {

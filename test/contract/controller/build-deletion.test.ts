@@ -41,7 +41,7 @@ test('a finalizer on a space is named by the space and by its org', async () => 
   await scene.cluster.delete(kinds.org, 'cf', 'o-1');
   const said = "CFSpace 's-1' has the finalizer 'example.org/hold'. Whoever set it must take it away.";
   await scene.until(() => expect(message(kinds.space, 'o-1', 's-1')).toBe(said));
-  await scene.until(() => expect(message(kinds.org, 'cf', 'o-1')).toBe(`Waits until these spaces are gone: 's' (${said}).`));
+  await scene.until(() => expect(message(kinds.org, 'cf', 'o-1')).toBe(`These spaces are not gone yet: 's' (${said}).`));
   expect(scene.cluster.peek(namespaceType, undefined, 's-1')).toBeUndefined();
 });
 

@@ -255,7 +255,7 @@ describe('orgs and spaces', () => {
     await scene.until(() =>
       expect(ready(kinds.org, 'cf', 'o-1')).toMatchObject({
         reason: 'Deleting',
-        message: expect.stringContaining("Waits until these spaces are gone: 'dev'") as string,
+        message: expect.stringContaining("These spaces are not gone yet: 'dev'") as string,
       }),
     );
     const conditions = [

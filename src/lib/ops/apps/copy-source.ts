@@ -58,10 +58,11 @@ async function sourceOf({ session, app }: PlacedApp): Promise<Stored<CFPackage>>
 function assertSameKind(from: PlacedApp, to: PlacedApp): void {
   const kindOf = ({ app }: PlacedApp): string => (app.spec.lifecycle.type === 'docker' ? 'runs ready images' : 'is built from source');
   if (kindOf(from) === kindOf(to)) return;
-  throw new KfError(
-    'conflict',
-    `App '${nameOf(from)}' ${kindOf(from)}, and app '${nameOf(to)}' ${kindOf(to)}: they take different packages.`,
-  );
+  const message = `App '${nameOf(from)}' ${kindOf(from)}, and app '${nameOf(to)}' ${kindOf(to)}: they take different packages.`;
+  // A new name: an app keeps its kind.
+  const { bin } = to.session;
+  const hint = from.app.spec.lifecycle.type === 'docker' ? `${bin} create-app NEW_APP --app-type docker` : `${bin} create-app NEW_APP`;
+  throw new KfError('conflict', message, { hints: [hint] });
 }
 
 interface FoundLayer {
