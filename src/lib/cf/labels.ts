@@ -41,7 +41,10 @@ function assertLabel(name: string, value: string): void {
 export function parseLabels(pairs: readonly string[]): Record<string, string> {
   const labels = pairs.map((pair): [string, string] => {
     const at = pair.indexOf('=');
-    if (at < 0) throw new KfError('usage', `Metadata error: no value provided for label '${pair}'`, { hints: [`${pair}=VALUE`] });
+    if (at < 0) {
+      const hints = [`kf set-label RESOURCE RESOURCE_NAME ${pair}=VALUE`];
+      throw new KfError('usage', `Metadata error: no value provided for label '${pair}'`, { hints });
+    }
     const [name, value] = [pair.slice(0, at), pair.slice(at + 1)];
     assertLabel(name, value);
     return [name, value];

@@ -120,7 +120,8 @@ function attributesOf(entry: Entry): { type: ZipEntry['type']; mode: number | un
 function unreadable(path: string, error: unknown): KfError {
   const isSystem = error instanceof Error && 'syscall' in error;
   const message = isSystem ? `'${path}' cannot be read: ` : `The file '${path}' cannot be read as a zip, jar or war: `;
-  return new KfError(isSystem ? 'upload' : 'usage', `${message}${sentence(error)}.`, { details: { file: path }, cause: error });
+  const hints = isSystem ? [] : ['-p takes a folder, or a zip, jar or war file:', 'kf push APP -p PATH'];
+  return new KfError(isSystem ? 'upload' : 'usage', `${message}${sentence(error)}.`, { hints, details: { file: path }, cause: error });
 }
 
 const sentence = (error: unknown): string => messageOf(error).replace(/\.$/, '');

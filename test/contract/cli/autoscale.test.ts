@@ -133,7 +133,10 @@ describe('autoscale', () => {
 
   it.each([
     [['--min', '1'], 'A new autoscaler needs --min, --max and at least one of --cpu and --memory.'],
-    [['--min', '3', '--max', '2', '--cpu', '5'], '--min is 3, and --max is 2: --max must be at least --min.'],
+    [
+      ['--min', '3', '--max', '2', '--cpu', '5'],
+      '--min is 3, and --max is 2: --max must be at least --min.\n\nTIP:\n   kf help autoscale\n',
+    ],
     [['--off', '--cpu', '5'], '--off, --policy and the flags of a new target exclude each other'],
     [['--cpu', 'much'], '--cpu'],
     [['--process', 'worker', '--min', '1', '--max', '2', '--cpu', '5'], 'Process worker not found'],

@@ -108,7 +108,10 @@ describe('labels', () => {
       ['set-label', 'app', 'shop', 'kf.cloudfoundry.org/strategy=canary'],
       "Metadata error: 'canary' cannot be the value of 'kf.cloudfoundry.org/strategy': only rolling and recreate can be a default.",
     ],
-    [['set-label', 'app', 'shop', 'tier'], "Metadata error: no value provided for label 'tier'"],
+    [
+      ['set-label', 'app', 'shop', 'tier'],
+      "Metadata error: no value provided for label 'tier'\n\nTIP:\n   kf set-label RESOURCE RESOURCE_NAME tier=VALUE",
+    ],
     [['set-label', 'app', 'shop', 'a b=c'], "Metadata error: 'a b' cannot be a name in labels"],
     [['set-label', 'app', 'shop', 'a=b=c'], "Metadata error: 'b=c' cannot be the value of a label"],
     [['set-label', 'app', 'shop'], 'the required argument `KEY=VALUE` was not provided'],

@@ -49,6 +49,7 @@ describe('push of an archive', () => {
         1,
         expect.stringContaining(`The file '${home('app.jar')}' cannot be read as a zip, jar or war: `),
       ]);
+      expect(run.stderr).toContain('\nTIP:\n   -p takes a folder, or a zip, jar or war file:\n   kf push APP -p PATH\n');
     }
     writeFileSync(home('app.jar'), zipOf([{ name: 'a', content: 'a', says: { crc: 1 } }]));
     const run = await scene.cli.run(['push', 'shop', '-p', 'app.jar']);

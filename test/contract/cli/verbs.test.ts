@@ -350,7 +350,9 @@ describe('scale', () => {
 
   it('of an unknown process names the existing ones', async () => {
     await addApp();
-    expect((await cli.run(['scale', 'my-app', '-i', '1', '--process', 'wroker'])).stderr).toContain("Processes of app 'my-app': web");
+    expect((await cli.run(['scale', 'my-app', '-i', '1', '--process', 'wroker'])).stderr).toContain(
+      "Processes of app 'my-app': web\n   kf app my-app\n",
+    );
   });
 });
 

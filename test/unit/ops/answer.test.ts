@@ -60,6 +60,8 @@ test.each<[string, ReturnType<typeof routeToAsk>, object, object]>([
   ['an app without instances', undefined, {}, { instances: 0 }],
   ['a stopped app', undefined, { state: 'stopped' }, {}],
   ['an app without a route', undefined, { routes: [] }, {}],
+  ['an app with an internal route too', { route: 'b.example.com', about: {} }, { routes: ['a.apps.internal', 'b.example.com'] }, {}],
+  ['an app with internal routes only', undefined, { routes: ['a.apps.internal'] }, {}],
   ['an app without a web process', undefined, {}, { type: 'worker' }],
 ])('the route that a push tests: %s', (_case, expected, app, web) => {
   const processes = [{ type: 'web', instances: 1, healthCheck: 'port', ...web }];

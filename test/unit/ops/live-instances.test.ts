@@ -3,8 +3,10 @@ import type { IndexedInstance } from '../../../src/lib/api/app.ts';
 import type { Pod } from '../../../src/lib/api/pod-kind.ts';
 import { labels } from '../../../src/lib/api/group.ts';
 import type { Stored } from '../../../src/lib/api/object.ts';
-import type { CFProcess } from '../../../src/lib/api/types.generated.ts';
+import type { CFApp, CFProcess } from '../../../src/lib/api/types.generated.ts';
+import { LiveInstances } from '../../../src/lib/ops/instances/live.ts';
 import { podsByVersion, withPods } from '../../../src/lib/ops/instances/pods.ts';
+import type { SpaceSession } from '../../../src/lib/session/session.ts';
 import { asStored } from '../../support/stored.ts';
 
 const process = { metadata: { name: 'web' } } as Stored<CFProcess>;
@@ -74,4 +76,27 @@ test('living pods are told apart by version, the oldest version first', () => {
     ['old-0', 'old-1'],
     ['new-0'],
   ]);
+});
+
+test('memory and CPU of an instance are those of its app and its sidecars together, as for a process', async () => {
+  const limits = (memory: string) => ({ resources: { limits: { memory } } });
+  const instance: Stored<Pod> = {
+    ...pod('a', 0, { ready: true }),
+    spec: {
+      containers: [{ name: 'application', image: '', ...limits('96Mi') }],
+      initContainers: [
+        { name: 'sidecar-0-helper-s', image: '', ...limits('32Mi') },
+        { name: 'launcher', image: '', ...limits('512Mi') },
+      ],
+    },
+  };
+  const usage = (name: string, cpu: string, memory: string) => ({ name, usage: { cpu, memory } });
+  const metrics = { metadata: { name: 'a' }, containers: [usage('application', '1', '10Mi'), usage('sidecar-0-helper-s', '2', '4Mi')] };
+  const list = ({ plural, group }: { plural: string; group: string }): Promise<{ items: unknown[] }> =>
+    Promise.resolve({ items: group === 'metrics.k8s.io' ? [metrics] : plural === 'pods' ? [instance] : [] });
+  const session = { cluster: { list }, space: { guid: 'space' } } as unknown as SpaceSession;
+  const app = asStored<CFApp>({ metadata: { name: 'app' }, spec: { desiredState: 'STARTED' } } as CFApp);
+  const web = asStored<CFProcess>({ metadata: { name: 'web' }, spec: { processType: 'web', desiredInstances: 1 } } as CFProcess);
+  const live = await LiveInstances.read(session, app, { withPods: true });
+  expect(live.of(web)).toMatchObject([{ index: 0, memoryMB: 128, cpu: 3, memoryBytes: 14 * 1024 ** 2 }]);
 });

@@ -52,7 +52,10 @@ function completed({ least, most, targets = {}, behavior }: AutoscalerChange, pr
     throw new KfError('usage', 'A new autoscaler needs --min, --max and at least one of --cpu and --memory.', {
       hints: ['kf autoscale APP_NAME --min 1 --max 4 --cpu 80'],
     });
-  if (min > max) throw new KfError('usage', `--min is ${String(min)}, and --max is ${String(max)}: --max must be at least --min.`);
+  if (min > max)
+    throw new KfError('usage', `--min is ${String(min)}, and --max is ${String(max)}: --max must be at least --min.`, {
+      hints: ['kf help autoscale'],
+    });
   return { least: min, most: max, targets: all, ...defined({ behavior: behavior ?? present?.behavior }) };
 }
 

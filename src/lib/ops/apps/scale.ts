@@ -31,8 +31,9 @@ export async function findProcess(session: SpaceSession, app: Stored<CFApp>, typ
   const found = items.find((process) => process.spec.processType === type);
   if (found !== undefined) return found;
   const types = items.map((process) => process.spec.processType).join(', ');
+  const { displayName } = app.spec;
   throw new KfError('not-found', `Process ${type} not found`, {
-    hints: types === '' ? [] : [`Processes of app '${app.spec.displayName}': ${types}`],
+    hints: [...(types === '' ? [] : [`Processes of app '${displayName}': ${types}`]), `kf app ${displayName}`],
   });
 }
 

@@ -2,6 +2,7 @@
 
 import { desiredInstances, instanceCountsOf, instancesOf, type IndexedInstance } from '../../api/app.ts';
 import { labels } from '../../api/group.ts';
+import { sidecarOf } from '../../api/names.ts';
 import { computedResource, type KubeObject } from '../../api/object.ts';
 import type { Pod } from '../../api/pod-kind.ts';
 import type { ContainerStatus } from '../../api/pod.ts';
@@ -33,18 +34,32 @@ async function readUsage({ cluster, space, signal }: SpaceSession, appGuid: stri
   }
 }
 
+/** What the app and its sidecars use together; undefined when nothing of it is measured. */
+function usageOf(metrics: PodMetrics | undefined): Pick<InstanceDetails, 'cpu' | 'memoryBytes'> {
+  const own = (metrics?.containers ?? []).filter(({ name }) => name === appContainer || sidecarOf(name) !== undefined);
+  const sum = (what: 'cpu' | 'memory'): number | undefined => {
+    const measured = own.flatMap(({ usage }) => parseQuantity(usage?.[what]) ?? []);
+    return measured.length === 0 ? undefined : measured.reduce((total, one) => total + one, 0);
+  };
+  return defined({ cpu: sum('cpu'), memoryBytes: sum('memory') });
+}
+
 function appStatusOf(pod: Stored<Pod> | undefined): ContainerStatus | undefined {
   return pod?.status?.containerStatuses?.find(({ name }) => name === appContainer);
 }
 
-/** The limits of a pod; they do not change during its life. */
+function megabytes(quantity: string | undefined): number | undefined {
+  const bytes = parseQuantity(quantity);
+  return bytes === undefined ? undefined : Math.round(bytes / 1024 ** 2);
+}
+
+/** The limits of a pod; they do not change during its life. Its memory is that of the app and its sidecars, as the memory of a process is. */
 function sizesOf(pod: Stored<Pod> | undefined): Pick<InstanceDetails, 'memoryMB' | 'diskMB'> {
   const limits = pod?.spec?.containers.find(({ name }) => name === appContainer)?.resources?.limits ?? {};
-  const megabytes = (quantity: string | undefined): number | undefined => {
-    const bytes = parseQuantity(quantity);
-    return bytes === undefined ? undefined : Math.round(bytes / 1024 ** 2);
-  };
-  return defined({ memoryMB: megabytes(limits['memory']), diskMB: megabytes(limits['ephemeral-storage']) });
+  const own = megabytes(limits['memory']);
+  const sidecars = (pod?.spec?.initContainers ?? []).filter(({ name }) => sidecarOf(name) !== undefined);
+  const beside = sidecars.reduce((sum, { resources }) => sum + (megabytes(resources?.limits?.['memory']) ?? 0), 0);
+  return defined({ memoryMB: own === undefined ? undefined : own + beside, diskMB: megabytes(limits['ephemeral-storage']) });
 }
 
 /** How the app's container last ended; undefined when it never did. */
@@ -113,16 +128,14 @@ export class LiveInstances {
   }
 
   #describe(instance: IndexedInstance, pod: Stored<Pod> | undefined): InstanceDetails {
-    const container = this.#usage.get(instance.pod ?? '')?.containers?.find((one) => one.name === appContainer);
     const status = appStatusOf(pod);
     return {
       index: instance.index,
       state: states[instance.state],
       ...sizesOf(pod),
+      ...usageOf(this.#usage.get(instance.pod ?? '')),
       ...defined({
         since: instance.timestamp,
-        cpu: parseQuantity(container?.usage?.cpu),
-        memoryBytes: parseQuantity(container?.usage?.memory),
         ready: instance.ready ?? (instance.state === 'RUNNING' ? true : undefined),
         // The pod is more up to date than the status.
         restarts: status?.restartCount ?? instance.restarts,

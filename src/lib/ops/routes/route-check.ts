@@ -5,6 +5,7 @@ import { webProcess } from '../../api/app.ts';
 import { revisionHeader, revisionOfAnswer } from '../../api/gateway.ts';
 import type { KfInfo } from '../../api/kf-info.ts';
 import type { AppDetails } from '../../api/results.ts';
+import { internalDomain } from '../../../templates/internal-domain.ts';
 import { reachThroughGateway, urlOf } from './http-probe.ts';
 
 /** After this time a user would rather open the URL. */
@@ -22,9 +23,15 @@ export interface RouteAnswer {
   problem?: string;
 }
 
-/** The first route of an app with wanted instances, and what is known about the answer beforehand. */
+/** Names of the internal domain are for apps only: the gateway does not know them. */
+function isInternal(route: string): boolean {
+  const [host = ''] = route.split('/');
+  return host.endsWith(`.${internalDomain}`);
+}
+
+/** The first route to the outside of an app with wanted instances, and what is known about the answer beforehand. */
 export function routeToAsk({ state, routes, processes }: AppDetails): { route: string; about: Pick<RouteAnswer, 'unchecked'> } | undefined {
-  const [route] = routes;
+  const route = routes.find((one) => !isInternal(one));
   const web = processes.find(({ type }) => type === webProcess);
   if (route === undefined || state !== 'started' || web === undefined || web.instances === 0) return undefined;
   return { route, about: web.healthCheck === 'process' ? { unchecked: true } : {} };
