@@ -87,8 +87,9 @@ async function workPerEvent(space: string): Promise<string> {
 
 /** @returns seconds from the kill of the process until it leads again and has brought an object back */
 async function coldStart(space: string): Promise<number> {
-  const [name] = (await kubectl('get', 'httproutes', '-n', space, '-o', 'name')).trim().split('\n');
-  if (name === undefined) throw new Error('There is nothing to delete.');
+  // Routes that lead nowhere have no HTTPRoute, so it is a StatefulSet.
+  const [name] = (await kubectl('get', 'statefulsets', '-n', space, '-o', 'name')).trim().split('\n');
+  if (name === undefined || name === '') throw new Error(`No app has been started in ${space}.`);
   const began = performance.now();
   killControllerProcess();
   await kubectl('delete', '-n', space, name, '--wait=false');
