@@ -128,11 +128,12 @@ function recordTransitions<T extends WithStatus>(
   for (const condition of after) {
     const old = findCondition(before, condition.type);
     if (old?.status === condition.status && old.reason === condition.reason) continue;
-    // A new object that is not ready yet is not worth an Event.
-    const isFresh = old === undefined && condition.type === conditionTypes.ready && condition.status === 'False';
-    if (condition.status === 'Unknown' || isFresh) continue;
     const isTrouble =
       condition.type === conditionTypes.failed ? condition.status === 'True' : troubled.has(condition.type) && condition.status === 'False';
+    // A new object that is not ready yet is not worth an Event, and neither is one that is as it should be from the beginning: an Event costs as much
+    // as any other object, and is deleted with its space.
+    const isFresh = old === undefined && (isTrouble ? condition.type === conditionTypes.ready : condition.message === '');
+    if (condition.status === 'Unknown' || isFresh) continue;
     context.event(type, before, {
       type: isTrouble ? 'Warning' : 'Normal',
       reason: condition.reason,

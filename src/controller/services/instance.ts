@@ -18,14 +18,18 @@ import { defined } from '../../lib/defined.ts';
 
 /** The CLI creates the Secret right after the instance. If it is still missing after this time, somebody has to repair it. */
 const freshMs = 10_000;
+/** It usually comes within a moment, so a wait that has become longer is not noticed if it gets an eighth longer. */
+const freshPaceMs = 150;
 /** With few instances. A thousand whose Secrets are missing must not keep the API server busy, but are looked at more often than what is complete. */
 const missingPaceMs = 2_000;
 const missingWeight = 0.2;
 
 /** How long to wait before a missing credentials Secret is looked for again. */
 export function missingSecretRetryMs(context: Context, live: Stored<CFServiceInstance>): number {
-  const isFresh = context.now() - Date.parse(live.metadata.creationTimestamp ?? '') < freshMs;
-  return isFresh ? 150 : paceMs(context.stores.of(kinds.serviceInstance).size, missingWeight, missingPaceMs);
+  const ageMs = context.now() - Date.parse(live.metadata.creationTimestamp ?? '');
+  return ageMs < freshMs
+    ? Math.max(freshPaceMs, ageMs / 8)
+    : paceMs(context.stores.of(kinds.serviceInstance).size, missingWeight, missingPaceMs);
 }
 
 export const serviceInstanceReconciler: Reconciler = {

@@ -1,4 +1,4 @@
-// What is written to the cluster for an app, and no more.
+// What the controller writes while an app starts.
 
 import { afterEach, expect, test } from 'vitest';
 import { httpRouteType, type HttpRoute } from '../../../src/lib/api/gateway.ts';
@@ -7,7 +7,7 @@ import { startRunScene, type RunScene } from './run-scene.ts';
 let scene: RunScene;
 afterEach(() => scene.stop());
 
-test('the HTTPRoute of an app is written only when something of it changes', async () => {
+test('an HTTPRoute is written only when something of it changes', async () => {
   scene = await startRunScene();
   const id = await scene.deploy('good:1');
   await scene.until(() => expect(scene.app()?.status?.deployment).toMatchObject({ id, phase: 'Serving' }));

@@ -27,6 +27,7 @@ function contextWith(howMany: number): Context {
 
 test.each([
   ['at once for a new instance, however many there are', 1_000, 1_000, 150],
+  ['less often for a new one that has waited for some time', 1_000, 8_000, 1_000],
   ['every 2 s for one that waits longer', 1, 60_000, 2_000],
   ['not more than 20 times in a second for all together', 1_000, 60_000, 50_000],
 ])('%s', (_, howMany, ageMs, expected) => {

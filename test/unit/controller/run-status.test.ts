@@ -8,7 +8,7 @@ import {
   type RolloutFacts,
 } from '../../../src/controller/rollout/status.ts';
 import type { Context } from '../../../src/controller/runtime/reconciler.ts';
-import { conditionsWith, longestMessage, readyStatement, writeStatus } from '../../../src/controller/runtime/status.ts';
+import { conditionsWith, longestMessage, readyStatement, writeStatus, type Statement } from '../../../src/controller/runtime/status.ts';
 import { findCondition } from '../../../src/lib/api/conditions.ts';
 import { kinds } from '../../../src/lib/api/group.ts';
 import type { CFDomain, CFProcess, DeploymentStatus } from '../../../src/lib/api/types.generated.ts';
@@ -112,4 +112,20 @@ test('a transition has the time of the API server, because other times are measu
   const second = await say(first, 'False', 'another message');
   expect(findCondition(second, 'Ready')?.lastTransitionTime).toBe('2040-01-01T00:00:00Z');
   expect(findCondition(await say(second, 'True'), 'Ready')?.lastTransitionTime).toBe('2040-01-01T00:01:00Z');
+});
+
+test('a new object that is as it should be causes no Event, but its trouble and the end of that do', async () => {
+  const cluster = new MemoryCluster();
+  const told: string[] = [];
+  const event: Context['event'] = (_type, _object, { type, reason, message }) => void told.push([type, reason, message].join(' '));
+  const context = { cluster, now: Date.now, event } as unknown as Context;
+  const claimed = { type: 'Claimed', status: 'True' as const, reason: 'Claimed', message: '' };
+  const say = (domain: Stored<CFDomain>, ready: Statement): Promise<Stored<CFDomain>> =>
+    writeStatus(context, kinds.domain, domain, { ...domain.status, conditions: conditionsWith(domain, claimed, ready) });
+  const made = await cluster.create(kinds.domain, { metadata: { name: 'd', namespace: 'cf' }, spec: { name: 'example.org' } });
+  const first = await say(made, readyStatement);
+  expect(told).toEqual([]);
+  const second = await say(first, { ...readyStatement, status: 'False', reason: 'NoGateway', message: 'There is no gateway.' });
+  await say(second, readyStatement);
+  expect(told).toEqual(['Warning NoGateway There is no gateway.', 'Normal Ready Condition Ready is True']);
 });
