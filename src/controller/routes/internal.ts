@@ -64,10 +64,32 @@ export async function ensureSlices(context: Context, route: Stored<CFRoute>, des
   for (const family of addressFamilies) await ensureSlice(context, sliceName(route.metadata, family), buildSlice(route, family, content));
 }
 
+/** How long a list of the slices is used. A slice that was written since is in {@link known}. */
+const listTrustMs = 2_000;
+const listed = new Remembered(() => ({ at: -Infinity, names: Promise.resolve<ReadonlySet<string>>(new Set()) }));
+
+/** The names of the slices. One list serves all routes of a space that is deleted. */
+function sliceNames(context: Context): Promise<ReadonlySet<string>> {
+  const last = context.memory.of(listed);
+  if (context.now() - last.at < listTrustMs) return last.names;
+  last.at = context.now();
+  last.names = context.cluster
+    .list(endpointSliceType, { ns: internalNamespace, signal: context.signal })
+    .then(({ items }) => new Set(items.map(({ metadata }) => metadata.name)));
+  last.names.catch(() => {
+    last.at = -Infinity;
+  });
+  return last.names;
+}
+
 /** Removes them. Does nothing in an installation without an internal domain. */
 export async function removeSlices(context: Context, route: { namespace: string; name: string }): Promise<void> {
   if (!context.stores.of(kinds.domain).list().some(isInternal)) return;
-  for (const family of addressFamilies) await ensureSlice(context, sliceName(route, family), undefined);
+  for (const family of addressFamilies) {
+    const name = sliceName(route, family);
+    const isThere = context.memory.of(known).has(name) || (await sliceNames(context)).has(name);
+    if (isThere) await ensureSlice(context, name, undefined);
+  }
 }
 
 /** Removes the slices of routes that were deleted while no controller ran. */

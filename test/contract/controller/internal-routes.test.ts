@@ -2,15 +2,20 @@
 
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { domainReconciler } from '../../../src/controller/routes/domain.ts';
+import { removeSlices } from '../../../src/controller/routes/internal.ts';
 import { routeReconciler } from '../../../src/controller/routes/route.ts';
 import { createLogger } from '../../../src/controller/runtime/log.ts';
 import { Manager } from '../../../src/controller/runtime/manager.ts';
+import { Memory } from '../../../src/controller/runtime/memory.ts';
+import type { Context } from '../../../src/controller/runtime/reconciler.ts';
+import { Store } from '../../../src/controller/runtime/store.ts';
 import { sources } from '../../../src/controller/sources.ts';
 import { findCondition } from '../../../src/lib/api/conditions.ts';
 import { configMapType, endpointSliceType, namespaceType } from '../../../src/lib/api/core.ts';
 import { httpRouteType } from '../../../src/lib/api/gateway.ts';
 import { kinds, labels } from '../../../src/lib/api/group.ts';
-import type { CFRoute } from '../../../src/lib/api/types.generated.ts';
+import type { ResourceType } from '../../../src/lib/api/object.ts';
+import type { CFDomain, CFRoute } from '../../../src/lib/api/types.generated.ts';
 import { defined } from '../../../src/lib/defined.ts';
 import { podType } from '../../../src/lib/api/pod-kind.ts';
 import { buildSlice } from '../../../src/templates/internal-domain.ts';
@@ -145,6 +150,23 @@ test('that were deleted while no controller ran lose their addresses', async () 
   await cluster.delete(kinds.route, 'a', 'route');
   stop = startController();
   await until(() => expect(slices()).toEqual([]));
+});
+
+test('are the only ones that are asked about when routes go', async () => {
+  const idle = new MemoryCluster();
+  const domains = new Store<CFDomain>();
+  domains.put(await idle.create(kinds.domain, { metadata: { name: 'i', namespace: 'cf' }, spec: { name: 'i.internal', internal: true } }));
+  const context = {
+    cluster: idle,
+    stores: { of: () => domains },
+    memory: new Memory(),
+    now: () => 0,
+    signal: undefined,
+  } as unknown as Context;
+  const counted = [vi.spyOn(idle, 'get'), vi.spyOn(idle, 'list')] as const;
+  const asked = () => counted.map(({ mock }) => (mock.calls as [ResourceType][]).filter(([type]) => type === endpointSliceType).length);
+  for (let index = 0; index < 50; index += 1) await removeSlices(context, { namespace: 'a', name: `route-${String(index)}` });
+  expect(asked()).toEqual([0, 1]);
 });
 
 test('list each address once, in a constant order', () => {
