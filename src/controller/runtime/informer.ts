@@ -6,6 +6,8 @@ import { apiVersionOf, compareResourceVersions } from '../../lib/api/object.ts';
 import type { Cluster, ListOptions, WatchEvent } from '../../lib/kube/cluster.ts';
 import { isExpired, isMissingKind } from '../../lib/kube/errors.ts';
 import type { Logger } from './log.ts';
+import { SharedTexts } from './shared-texts.ts';
+import { Slots } from './slots.ts';
 import { keyOf, Store } from './store.ts';
 import { defined } from '../../lib/defined.ts';
 
@@ -38,6 +40,13 @@ export interface InformerTimes {
   now: () => number;
 }
 
+/** What the informers of one controller share. */
+export class SharedByInformers {
+  readonly texts = new SharedTexts();
+  /** A page is many times as large while it is read as what is kept of it, and the process does not give that memory back. */
+  readonly lists = new Slots(2);
+}
+
 const defaultTimes: InformerTimes = {
   minBackoffMs: 100,
   maxBackoffMs: 10_000,
@@ -63,6 +72,7 @@ export class Informer<T extends KubeObject> {
   readonly #cluster: Cluster;
   readonly #log: Logger;
   readonly #times: InformerTimes;
+  readonly #shared: SharedByInformers;
   readonly #listeners: ChangeListener<T>[] = [];
   /**
    * Objects that our own write or read has put into the store, as listeners last saw them. For example, listeners know version 5, and our own
@@ -76,8 +86,15 @@ export class Informer<T extends KubeObject> {
   #lastSign = performance.now();
   #listVersion: string | undefined;
 
-  constructor(cluster: Cluster, source: Source<T>, log: Logger, times: Partial<InformerTimes> = {}) {
+  constructor(
+    cluster: Cluster,
+    source: Source<T>,
+    log: Logger,
+    times: Partial<InformerTimes> = {},
+    shared: SharedByInformers = new SharedByInformers(),
+  ) {
     this.#cluster = cluster;
+    this.#shared = shared;
     this.source = source;
     this.#log = log.with({ informer: source.type.plural });
     this.#times = { ...defaultTimes, ...times };
@@ -184,7 +201,9 @@ export class Informer<T extends KubeObject> {
   async #relist(signal: AbortSignal): Promise<string> {
     // Each page is trimmed before the next one is read.
     const keep = (item: Stored<T>): Stored<T> => this.#prepare(item);
-    const { items: objects, resourceVersion } = await this.#cluster.list(this.source.type, { ...this.#options(signal), keep });
+    const { items: objects, resourceVersion } = await this.#shared.lists.run(() =>
+      this.#cluster.list(this.source.type, { ...this.#options(signal), keep }),
+    );
     // A cluster that was restored from a backup counts versions from an earlier number again, so everything cached is wrong.
     if (this.#listVersion !== undefined && compareResourceVersions(resourceVersion, this.#listVersion) < 0) {
       this.store.clear();
@@ -253,11 +272,11 @@ export class Informer<T extends KubeObject> {
   /** The form that reconcilers see: kind and apiVersion are always set (lists leave them out), and fields that only others read are removed. */
   #prepare(object: Stored<T>): Stored<T> {
     const trimmed = this.source.trim === undefined ? object : this.source.trim(object);
-    const metadata: Stored['metadata'] & { managedFields?: unknown } = { ...trimmed.metadata };
-    delete metadata.managedFields;
+    // Not `delete`: it makes an object several times as large.
+    const { managedFields: _, ...metadata } = trimmed.metadata as Stored['metadata'] & { managedFields?: unknown };
     if (metadata.annotations !== undefined) metadata.annotations = ownAnnotations(metadata.annotations);
     const { kind = this.source.type.kind, apiVersion = apiVersionOf(this.source.type) } = trimmed;
-    return { ...trimmed, kind, apiVersion, metadata };
+    return this.#shared.texts.shareIn({ ...trimmed, kind, apiVersion, metadata });
   }
 
   #lastTold(object: Stored<T>): Stored<T> | undefined {

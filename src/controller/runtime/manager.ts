@@ -11,7 +11,7 @@ import type { Cluster } from '../../lib/kube/cluster.ts';
 import { EventRecorder } from './events.ts';
 import { fence, type FencedCluster } from './fenced.ts';
 import { serveHealth } from './http.ts';
-import { Informer, type Source } from './informer.ts';
+import { Informer, SharedByInformers, type Source } from './informer.ts';
 import { Leader, type LeaderOptions } from './leader.ts';
 import type { Logger } from './log.ts';
 import { Memory } from './memory.ts';
@@ -56,6 +56,7 @@ export class Manager {
   readonly #events: EventRecorder;
   readonly #now: () => number;
   readonly #memory = new Memory();
+  readonly #shared = new SharedByInformers();
   #gate = Promise.withResolvers<boolean>();
   #info: { text: string; value: KfInfo } | undefined;
 
@@ -154,10 +155,8 @@ export class Manager {
     let informer = this.#informers.get(id);
     if (informer === undefined) {
       const source = this.#options.sources.find((candidate) => sourceId(candidate.type) === id) ?? { type };
-      informer = new Informer(this.#options.cluster, source, this.#options.log, {
-        now: this.#now,
-        ...defined({ silenceMs: this.#options.silenceMs }),
-      });
+      const times = { now: this.#now, ...defined({ silenceMs: this.#options.silenceMs }) };
+      informer = new Informer(this.#options.cluster, source, this.#options.log, times, this.#shared);
       this.#informers.set(id, informer);
     }
     return informer;

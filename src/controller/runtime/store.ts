@@ -17,6 +17,22 @@ export type IndexFunction<T extends KubeObject> = (object: Stored<T>) => readonl
 
 const rememberedDeletions = 500;
 
+/** The keys of the objects that have a value. Most values have one object, and a Set of one is larger than most objects. */
+type Keys = Map<string, string | Set<string>>;
+
+function addKey(keys: Keys, value: string, key: string): void {
+  const present = keys.get(value);
+  if (present === undefined || present === key) keys.set(value, key);
+  else if (typeof present === 'string') keys.set(value, new Set([present, key]));
+  else present.add(key);
+}
+
+function removeKey(keys: Keys, value: string, key: string): void {
+  const present = keys.get(value);
+  if (present === key) keys.delete(value);
+  else if (typeof present === 'object' && present.delete(key) && present.size === 0) keys.delete(value);
+}
+
 export class Store<T extends KubeObject> {
   /**
    * Since when (milliseconds of the wall clock) changes have arrived without a gap; 0 when there was no gap since the start. Right after a gap the
@@ -24,7 +40,7 @@ export class Store<T extends KubeObject> {
    */
   steadySince = 0;
   readonly #objects = new Map<string, Stored<T>>();
-  readonly #indexes = new Map<string, { of: IndexFunction<T>; keys: Map<string, Set<string>> }>();
+  readonly #indexes = new Map<string, { of: IndexFunction<T>; keys: Keys }>();
   /** Version at which an object was last known to be gone, by uid. An object that only left the selector may come back with a later version. */
   readonly #deleted = new BoundedMap<string, string>(rememberedDeletions);
 
@@ -50,20 +66,21 @@ export class Store<T extends KubeObject> {
   }
 
   by(index: string, value: string): Stored<T>[] {
-    const keys = this.#indexed(index).keys.get(value);
+    const keys = this.#indexed(index).get(value);
     if (keys === undefined) return [];
-    return [...keys].flatMap((key) => this.#objects.get(key) ?? []);
+    return (typeof keys === 'string' ? [keys] : [...keys]).flatMap((key) => this.#objects.get(key) ?? []);
   }
 
   /** The number of objects that {@link by} returns; it costs the same, however many they are. */
   count(index: string, value: string): number {
-    return this.#indexed(index).keys.get(value)?.size ?? 0;
+    const keys = this.#indexed(index).get(value);
+    return typeof keys === 'string' ? 1 : (keys?.size ?? 0);
   }
 
-  #indexed(name: string): { keys: ReadonlyMap<string, ReadonlySet<string>> } {
+  #indexed(name: string): Keys {
     const found = this.#indexes.get(name);
     if (found === undefined) throw new Error(`The store has no index "${name}".`);
-    return found;
+    return found.keys;
   }
 
   /** Stores an object unless a later version of it was seen; returns whether it was stored. */
@@ -117,21 +134,13 @@ export class Store<T extends KubeObject> {
     for (const name of names) {
       const index = this.#indexes.get(name);
       if (index === undefined) continue;
-      for (const value of index.of(object)) {
-        const keys = index.keys.get(value);
-        if (keys === undefined) index.keys.set(value, new Set([key]));
-        else keys.add(key);
-      }
+      for (const value of index.of(object)) addKey(index.keys, value, key);
     }
   }
 
   #unindex(key: string, object: Stored<T>): void {
     for (const index of this.#indexes.values()) {
-      for (const value of index.of(object)) {
-        const keys = index.keys.get(value);
-        keys?.delete(key);
-        if (keys?.size === 0) index.keys.delete(value);
-      }
+      for (const value of index.of(object)) removeKey(index.keys, value, key);
     }
   }
 }

@@ -1,5 +1,7 @@
-import { afterEach, expect, test } from 'vitest';
-import { Informer } from '../../../src/controller/runtime/informer.ts';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { afterEach, expect, test, vi } from 'vitest';
+import { Informer, SharedByInformers } from '../../../src/controller/runtime/informer.ts';
 import { createLogger } from '../../../src/controller/runtime/log.ts';
 import { sources } from '../../../src/controller/sources.ts';
 import { jobType, roleBindingType, statefulSetType, type RoleBinding } from '../../../src/lib/api/core.ts';
@@ -89,4 +91,78 @@ test('the cache keeps of a role binding only what is read and copied', async () 
   const kept = informer.store.get('ns', 'bound');
   expect(kept).toMatchObject({ subjects, roleRef: { name: 'view' }, metadata: { labels: marks, annotations: notes } });
   expect(JSON.stringify(kept)).not.toContain(foreign);
+});
+
+/** Bytes of the heap that are in use. */
+function heapInUse(): number {
+  setFlagsFromString('--expose-gc');
+  (runInNewContext('gc') as () => void)();
+  return process.memoryUsage().heapUsed;
+}
+
+const condition = {
+  status: 'True',
+  reason: 'AllInstancesReady',
+  message: '',
+  lastTransitionTime: '2026-11-26T02:50:55Z',
+  observedGeneration: 1,
+};
+
+/** Its texts are new in each object, as JSON.parse makes them. */
+function webProcess(index: number): KubeObject {
+  const app = `0d5e1f5e-5b0a-4a3e-8c11-${String(100_000_000_000 + index)}`;
+  const text = JSON.stringify({
+    metadata: {
+      name: `p-${app}-web`,
+      namespace: '9e3c1fbb-0547-4666-9887-4abaecec141d',
+      uid: app.replace('0d', '1d'),
+      resourceVersion: String(100_000 + index),
+      generation: 1,
+      creationTimestamp: '2026-11-26T02:50:55Z',
+      labels: { [labels.appGuid]: app, [labels.guid]: `p-${app}-web`, [labels.managedBy]: 'kf' },
+      annotations: own,
+      ownerReferences: [{ apiVersion: 'korifi.cloudfoundry.org/v1alpha1', kind: 'CFApp', name: app, uid: app.replace('0d', '2d') }],
+      managedFields: [{ manager: foreign }],
+    },
+    spec: { appRef: { name: app }, processType: 'web' },
+    status: { actualInstances: 1, conditions: ['Ready', 'Serving', 'Claimed'].map((type) => ({ ...condition, type })) },
+  });
+  return JSON.parse(text) as KubeObject;
+}
+
+test('a cached object takes little more than its values', async () => {
+  const count = 12_000;
+  const cluster = new MemoryCluster();
+  vi.spyOn(cluster, 'list').mockImplementation((_type, options = {}) => {
+    const keep = (options as { keep?: (item: unknown) => never }).keep ?? ((item) => item as never);
+    return Promise.resolve({ items: Array.from({ length: count }, (_, index) => keep(webProcess(index))), resourceVersion: '1' });
+  });
+  const informer = new Informer(cluster, { type: kinds.process }, log);
+  informer.store.addIndex('app', ({ metadata }) => [`${metadata.namespace ?? ''}/${metadata.labels?.[labels.appGuid] ?? ''}`]);
+  const before = heapInUse();
+  void informer.run(ended.signal);
+  await informer.synced();
+  vi.restoreAllMocks();
+  expect((heapInUse() - before) / count).toBeLessThan(1_640);
+  expect(informer.store.size).toBe(count);
+});
+
+test('the informers of one controller list two kinds at a time', async () => {
+  const cluster = new MemoryCluster();
+  const shared = new SharedByInformers();
+  const list = cluster.list.bind(cluster);
+  const [counts, now] = [[] as number[], { open: 0 }];
+  vi.spyOn(cluster, 'list').mockImplementation(async (type, options) => {
+    now.open += 1;
+    counts.push(now.open);
+    await new Promise((resolve) => setImmediate(resolve));
+    now.open -= 1;
+    return list(type, options);
+  });
+  const informers = Object.values(kinds).map((type) => new Informer<KubeObject>(cluster, { type }, log, {}, shared));
+  for (const informer of informers) void informer.run(ended.signal);
+  await Promise.all(informers.map((informer) => informer.synced()));
+  vi.restoreAllMocks();
+  expect(counts).toHaveLength(informers.length);
+  expect(Math.max(...counts)).toBe(2);
 });

@@ -63,6 +63,17 @@ describe('Store', () => {
     expect(() => s.count('none', 'x')).toThrow('The store has no index "none".');
   });
 
+  test('finds by a value the one object that has it, or all of them', () => {
+    const s = store();
+    const names = (): string[] => s.by('app', 'x').map((item) => item.metadata.name);
+    for (const name of ['a', 'a', 'b', 'c']) s.put(object(name, '1', { app: 'x', also: 'x' }));
+    expect([names(), s.count('app', 'x')]).toEqual([['a', 'b', 'c'], 3]);
+    for (const name of ['b', 'a']) s.remove(object(name, '2'));
+    expect([names(), s.count('app', 'x')]).toEqual([['c'], 1]);
+    s.remove(object('c', '2'));
+    expect([names(), s.count('app', 'x')]).toEqual([[], 0]);
+  });
+
   test('removes objects that are missing in a list, but not those that were written after the list was made', () => {
     const s = store();
     s.put(object('old', '5'));
