@@ -28,7 +28,19 @@ export function buildBundle(programs: ControllerPrograms): KubeObject {
   return { apiVersion: 'v1', kind: 'ConfigMap', metadata, ...{ immutable: true, data: programs } };
 }
 
+/**
+ * The heap limit is well below the container's limit, so that the process collects garbage before the kernel kills it. New objects get little room, and
+ * garbage is collected early: by itself Node took 290 MiB for 1,000 apps, of which 50 MiB were in use.
+ */
+const heapFlags = (memoryMB: number): string[] => [
+  `--max-old-space-size=${Math.floor(memoryMB * heapShare)}`,
+  '--max-semi-space-size=2',
+  '--optimize-for-size',
+];
+
 const env = [
+  // Otherwise glibc keeps freed memory separately for each thread.
+  { name: 'MALLOC_ARENA_MAX', value: '1' },
   { name: 'KF_ROOT_NAMESPACE', value: rootNamespace },
   { name: 'KF_SYSTEM_NAMESPACE', value: systemNamespace },
   { name: 'KF_BUNDLE_DIR', value: '/kf' },
@@ -41,8 +53,7 @@ export function buildController(plan: SetupPlan, bundle: { name: string }): Kube
     name: 'controller',
     image: plan.controllerImage ?? plan.images.node,
     imagePullPolicy: 'IfNotPresent',
-    // The heap limit is well below the container's limit, so that the process collects garbage before the kernel kills it.
-    command: ['node', `--max-old-space-size=${Math.floor(plan.controllerMemoryMB * heapShare)}`, '/kf/controller.mjs'],
+    command: ['node', ...heapFlags(plan.controllerMemoryMB), '/kf/controller.mjs'],
     env,
     ports: [{ name: 'http', containerPort: httpPort }],
     readinessProbe: { httpGet: { path: '/readyz', port: httpPort }, periodSeconds: 1, failureThreshold: 60 },

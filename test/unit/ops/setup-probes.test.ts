@@ -5,7 +5,9 @@ import { buildGateway } from '../../../src/templates/setup/gateway.ts';
 
 interface Deployment {
   kind: string;
-  spec: { template: { spec: { containers: { livenessProbe?: { timeoutSeconds?: number; failureThreshold: number } }[] } } };
+  spec: {
+    template: { spec: { containers: { command?: string[]; livenessProbe?: { timeoutSeconds?: number; failureThreshold: number } }[] } };
+  };
 }
 
 test('a program of kf that gets little CPU time is not restarted before three of its answers were 10 s late', () => {
@@ -14,4 +16,14 @@ test('a program of kf that gets little CPU time is not restarted before three of
     const found = (objects as unknown as Deployment[]).find(({ kind }) => kind === 'Deployment');
     expect(found?.spec.template.spec.containers[0]?.livenessProbe).toMatchObject({ timeoutSeconds: 10, failureThreshold: 3 });
   }
+});
+
+test('the controller gets 70 % of its memory for its heap, and little of that for new objects', () => {
+  const plan = resolvePlan({ controllerMemoryMB: 1_000 }, '0.1.0', 'hostport');
+  const found = (buildController(plan, { name: 'bundle' }) as unknown as Deployment[]).find(({ kind }) => kind === 'Deployment');
+  expect(found?.spec.template.spec.containers[0]?.command?.slice(1, -1)).toEqual([
+    '--max-old-space-size=700',
+    '--max-semi-space-size=2',
+    '--optimize-for-size',
+  ]);
 });
