@@ -43,15 +43,20 @@ function fqdnOf(route: Stored<CFRoute>, stores: Stores, root: string): string | 
   return domain === undefined ? undefined : addressOf(route, domain).fqdn;
 }
 
-/** The space's routes of a host that were not refused. Asks the API server, not the cache. */
-async function routesOfHost(context: Context, space: string, fqdn: string, root: string): Promise<Stored<CFRoute>[]> {
-  const { items } = await context.cluster.list(kinds.route, { ns: space, signal: context.signal });
-  return items.filter((route) => isWanted(route) && fqdnOf(route, context.stores, root) === fqdn);
+/** The space's routes that were not refused. Asks the API server, not the cache. */
+async function routesOfSpace(context: Context, space: string): Promise<Stored<CFRoute>[]> {
+  return (await context.cluster.list(kinds.route, { ns: space, signal: context.signal })).items.filter(isWanted);
 }
 
-/** True while a space has a route of the host that was not refused. Asks the API server, not the cache. */
-export async function usesHost(context: Context, space: string, fqdn: string, root: string): Promise<boolean> {
-  return (await routesOfHost(context, space, fqdn, root)).length > 0;
+/** Those of one host. */
+async function routesOfHost(context: Context, space: string, fqdn: string, root: string): Promise<Stored<CFRoute>[]> {
+  return (await routesOfSpace(context, space)).filter((route) => fqdnOf(route, context.stores, root) === fqdn);
+}
+
+/** The hosts of the space's routes that were not refused. Asks the API server, not the cache. */
+export async function hostsOfSpace(context: Context, space: string): Promise<ReadonlySet<string>> {
+  const routes = await routesOfSpace(context, space);
+  return new Set(routes.flatMap((route) => fqdnOf(route, context.stores, context.info().root) ?? []));
 }
 
 /** True when the route is the one to which the other space moves its host. A route that leads to an app does not move (docs/decisions/0072). */

@@ -10,7 +10,7 @@ import type { Context, Reconciler } from '../runtime/reconciler.ts';
 import { routeHostEntity } from '../../lib/api/names.ts';
 import { splitKey } from '../runtime/store.ts';
 import { claimedKinds, currentClaim, freeLease, leaseOwner } from '../names/leases.ts';
-import { usesHost } from './hosts.ts';
+import { hostsOfSpace } from './hosts.ts';
 
 const sweepMs = 10 * 60_000;
 
@@ -37,7 +37,9 @@ export const claimsReconciler: Reconciler = {
     // Namespaces of the installation itself hold no names, and the controller has no rights there.
     if (!isRoot && namespace?.metadata.labels?.[labels.partOf] !== undefined && ns !== context.info().root) return undefined;
     const { items } = await context.cluster.list(leaseType, { ns, signal: context.signal });
-    for (const lease of items) if ((await isFree(context, lease)) || (await isFreeHost(context, lease))) await freeLease(context, lease);
+    const hosts = hostsInUse(context);
+    for (const lease of items)
+      if ((await isFree(context, lease)) || (await isFreeHost(context, lease, hosts))) await freeLease(context, lease);
     return { requeueAfterMs: sweepMs };
   },
 };
@@ -51,11 +53,29 @@ async function isFree(context: Context, lease: Stored<Lease>): Promise<boolean> 
   return owner === undefined || (currentClaim(type, owner)?.leaseName ?? lease.metadata.name) !== lease.metadata.name;
 }
 
+type HostsInUse = (space: string) => Promise<ReadonlySet<string>>;
+
+/**
+ * The hosts that a space uses, for one sweep. A space that is being deleted gets no new routes, so it is asked once: with 1,000 routes it would be asked
+ * 1,000 times for all of them.
+ */
+function hostsInUse(context: Context): HostsInUse {
+  const leaving = new Map<string, ReadonlySet<string>>();
+  return async (space) => {
+    const known = leaving.get(space);
+    if (known !== undefined) return known;
+    const namespace = context.stores.of(namespaceType).get(undefined, space);
+    const hosts = await hostsOfSpace(context, space);
+    if (namespace === undefined || namespace.metadata.deletionTimestamp !== undefined) leaving.set(space, hosts);
+    return hosts;
+  };
+}
+
 /** True for a host that no route of its space uses any more. */
-async function isFreeHost(context: Context, lease: Stored<Lease>): Promise<boolean> {
+async function isFreeHost(context: Context, lease: Stored<Lease>, hosts: HostsInUse): Promise<boolean> {
   const notes = lease.metadata.annotations ?? {};
   if (notes[annotations.leaseEntityType] !== routeHostEntity) return false;
   const { namespace, name } = leaseOwner(lease);
   if (context.stores.of(kinds.route).get(namespace, name) !== undefined) return false;
-  return !(await usesHost(context, namespace, notes[annotations.leaseName] ?? '', context.info().root));
+  return !(await hosts(namespace)).has(notes[annotations.leaseName] ?? '');
 }

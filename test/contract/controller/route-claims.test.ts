@@ -195,6 +195,20 @@ describe('a host that moves to a route of another space', () => {
   });
 });
 
+test('the hosts of a space that is gone are free after one look at its routes', async () => {
+  const names = Array.from({ length: 20 }, (_, index) => `route-${String(index)}`);
+  for (const name of names) expect(await make('b', name, spec(name))).toBe('Claimed');
+  await stop();
+  for (const name of names) await cluster.delete(kinds.route, 'b', name);
+  await cluster.delete(namespaceType, undefined, 'b');
+  expect(hostLeases()).toHaveLength(names.length);
+  const list = vi.spyOn(cluster, 'list');
+  stop = startController();
+  await until(() => expect(hostLeases()).toEqual([]));
+  const looks = list.mock.calls.filter(([type, options]) => type.plural === kinds.route.plural && options?.ns === 'b');
+  expect(looks.length).toBeLessThan(3);
+});
+
 test('a deleted route gets no requests, even while a finalizer of its owner keeps it, and its host is free when it is gone', async () => {
   const finalizers = ['example.com/never'];
   await cluster.create(kinds.route, { metadata: { name: 'squat', namespace: 'a', finalizers }, spec: spec('bank', '/login') });
