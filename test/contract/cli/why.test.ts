@@ -2,6 +2,7 @@
 
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { configMapType, eventType } from '../../../src/lib/api/core.ts';
+import { eventsName } from '../../../src/lib/api/event-log.ts';
 import { annotations, kinds } from '../../../src/lib/api/group.ts';
 import type { WhyDetails } from '../../../src/lib/api/results.ts';
 import { printRecord } from '../../../src/lib/api/revisions.ts';
@@ -91,6 +92,24 @@ describe('an app', () => {
     expect(await asJson('shop')).toEqual({ kind: 'app', name: 'shop', state: 'well', message: "App 'shop' runs.", events: [], next: [] });
     await scene.ok('stop', 'shop');
     expect(await asJson('shop')).toMatchObject({ state: 'well', message: "App 'shop' is stopped." });
+  });
+
+  it('that is scaled to no instances is well, and does not run', async () => {
+    await scene.ok(...push, '-i', '0');
+    expect(await asJson('shop')).toMatchObject({ state: 'well', message: "App 'shop' is started, and scaled to no instances." });
+  });
+
+  it('whose instance ended once and runs again is well, with the cause and the command', async () => {
+    await scene.ok(...push);
+    const description = 'index: 0, reason: CRASHED, instance: shop-0, exit_description: APP/PROC/WEB: Exited with status 7, exit_status: 7';
+    const data = { 1: JSON.stringify({ time: new Date().toISOString(), type: 'app.crash', actor: '', description }) };
+    await scene.cluster.add(configMapType, { metadata: { name: eventsName(nameOf(scene.app())), namespace: ns }, data });
+    expect(await asJson('shop')).toMatchObject({
+      state: 'well',
+      cause: 'exit-code',
+      message: expect.stringMatching(/^Instance 0 runs, and ended once, at .*Z: APP\/PROC\/WEB: Exited with status 7\.$/) as string,
+      next: ['kf logs shop --recent'],
+    });
   });
 
   it('whose instance crashed later is explained by the instance', async () => {

@@ -107,7 +107,7 @@ async function writeArchive(file: string, fill: (archive: Pack) => Promise<void>
     await rm(partial, { force: true });
     const cause = output.errored ?? error;
     if ((cause as NodeJS.ErrnoException).syscall === undefined || signal.aborted) throw error;
-    throw new KfError('failed', `Error creating droplet file: ${messageOf(cause)}`, {
+    throw new KfError('failed', `Error creating droplet file: ${messageOf(cause).replaceAll(partial, file)}`, {
       hints: ['Name another file with --path PATH.'],
       cause,
     });

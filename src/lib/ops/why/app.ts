@@ -1,7 +1,7 @@
 // Why an app does not run as it should: the last change that failed, an instance that does not run, or nothing.
 
 import { adviceOn } from '../../api/advice.ts';
-import { isBuilt, processesOf } from '../../api/app.ts';
+import { desiredInstances, isBuilt, processesOf } from '../../api/app.ts';
 import { causeOfDeployment, causeOfReason, readCause, type CauseCode } from '../../api/causes.ts';
 import { findCondition } from '../../api/conditions.ts';
 import { configMapType } from '../../api/core.ts';
@@ -119,7 +119,8 @@ function findingOf({ app, processes }: Parts): Finding {
   if (instance !== undefined) return instance;
   if (deployment?.phase === 'Pending' || deployment?.phase === 'Starting')
     return { state: 'waiting', message: deployment.message ?? 'The app starts.', ...defined({ since: deployment.since }) };
-  return { state: 'well', message: `App '${app.spec.displayName}' runs.` };
+  const isEmpty = processes.length > 0 && processes.every((process) => desiredInstances(process) === 0);
+  return { state: 'well', message: `App '${app.spec.displayName}' ${isEmpty ? 'is started, and scaled to no instances' : 'runs'}.` };
 }
 
 const absent: Finding = {
@@ -143,7 +144,7 @@ async function explain(session: SpaceSession, parts: Parts, { pod, ...finding }:
   const { cluster, signal, bin, space } = session;
   const { displayName: name } = app.spec;
   const { cause, process, container } = finding;
-  if (finding.state === 'well') return { kind: 'app', name, ...finding, events: [], next: [] };
+  if (finding.state === 'well' && cause === undefined) return { kind: 'app', name, ...finding, events: [], next: [] };
   const [log, events, memoryMB] = await Promise.all([
     finding.log ?? logOf(session, app, { pod, container }),
     warningsAbout(session, namesOf(parts, pod)),
