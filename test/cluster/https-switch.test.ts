@@ -3,16 +3,16 @@
 
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { reportTime } from '../support/figures.ts';
 import { Kf, kubectl, kubectlJson, ringEnv } from '../support/kf.ts';
+import { askNode, loadNode } from '../support/node-load.ts';
 import { until } from '../support/until.ts';
 
 const name = 'switched';
-const host = `${name}.apps.localhost`;
+const hosts = [`${name}.apps.localhost`];
 const file = ringEnv('KF_TEST_SETUP_FILE');
 const node = ringEnv('KF_CLUSTER_ADDRESS');
 let admin: Kf;
@@ -55,82 +55,32 @@ async function killSetupAt(args: string[], kind: string, object: string): Promis
   expect(await ended).toEqual([null, 'SIGKILL']);
 }
 
-/** The status of an answer, or the error. */
-function ask(address: string, port: number): Promise<string> {
-  return new Promise((resolve) => {
-    const outgoing = request({ host: address, port, headers: { host }, agent: false, timeout: 5_000 }, (answer) => {
-      answer.resume();
-      resolve(String(answer.statusCode));
-    });
-    outgoing.on('timeout', () => outgoing.destroy(new Error('no answer')));
-    outgoing.on('error', (error) => resolve(error.message));
-    outgoing.end();
-  });
-}
-
-interface Load {
-  sent: number;
-  /** Answers other than 200, with their number. */
-  others: Record<string, number>;
-  /** The longest time without a good answer. */
-  gapMs: number;
-}
-
-/** Sends requests one after the other while a command runs. */
-async function during(work: () => Promise<unknown>, address: string, port: number): Promise<Load> {
-  const load: Load = { sent: 0, others: {}, gapMs: 0 };
-  let ended = false;
-  const asking = (async () => {
-    let last = performance.now();
-    while (!ended) {
-      const answer = await ask(address, port);
-      load.sent += 1;
-      if (answer !== '200') load.others[answer] = (load.others[answer] ?? 0) + 1;
-      else {
-        load.gapMs = Math.max(load.gapMs, performance.now() - last);
-        last = performance.now();
-      }
-    }
-  })();
-  try {
-    await work();
-  } finally {
-    ended = true;
-    await asking;
-  }
-  return load;
-}
-
 const podOf = async (namespace: string): Promise<string> =>
   kubectl('get', 'pods', '-n', namespace, '-l', 'app=kf-gateway', '-o', 'jsonpath={.items[*].metadata.uid}');
 
 test('with ports of the nodes no request is lost, although the pod is replaced', async () => {
   for (const https of ['off', 'on'] as const) {
     const before = await podOf('kf-node');
-    const { sent, others, gapMs } = await during(() => setUp('hostport', https), node, 80);
+    const { sent, failures, gapMs } = await loadNode({ address: node, hosts }, () => setUp('hostport', https));
     reportTime(`without an answer of the gateway while https is switched ${https}`, gapMs);
     expect(sent).toBeGreaterThan(50);
-    expect(others).toEqual({});
+    expect(failures).toEqual([]);
     await until('the second gateway to go', async () => (await podOf('kf-node')).split(' ').length === 1);
     expect(await podOf('kf-node')).not.toBe(before);
     expect(await kubectl('get', 'services', '-n', 'kf-node', '-o', 'name')).not.toContain('handover');
-    expect(await ask(node, 80)).toBe('200');
+    expect(await askNode({ address: node, hosts })).toBe('200');
   }
 }, 300_000);
 
 test('with ports of the nodes no request is lost when setup is killed in the middle and runs again', async () => {
   const before = await podOf('kf-node');
-  const { sent, others } = await during(
-    async () => {
-      await killSetupAt(await setupWith('hostport', 'off'), 'service', 'kf-gateway-handover');
-      expect(await podOf('kf-node')).toContain(before);
-      await setUp('hostport', 'off');
-    },
-    node,
-    80,
-  );
+  const { sent, failures } = await loadNode({ address: node, hosts }, async () => {
+    await killSetupAt(await setupWith('hostport', 'off'), 'service', 'kf-gateway-handover');
+    expect(await podOf('kf-node')).toContain(before);
+    await setUp('hostport', 'off');
+  });
   expect(sent).toBeGreaterThan(50);
-  expect(others).toEqual({});
+  expect(failures).toEqual([]);
   await until('the second gateway to go', async () => (await podOf('kf-node')).split(' ').length === 1);
   expect(await podOf('kf-node')).not.toBe(before);
   expect(await kubectl('get', 'services', '-n', 'kf-node', '-o', 'name')).not.toContain('handover');
@@ -144,15 +94,16 @@ test('behind a load balancer no request is lost, and the pod stays', async () =>
   const ports = async (): Promise<Service['spec']['ports']> =>
     (await kubectlJson<Service>('get', 'service', 'kf-gateway', '-n', 'kf-system')).spec.ports;
   const { nodePort = 0 } = (await ports()).find(({ port }) => port === 80) ?? {};
-  await until('the gateway behind its Service to answer', async () => (await ask(node, nodePort)) === '200');
+  const behind = { address: node, port: nodePort, hosts };
+  await until('the gateway behind its Service to answer', async () => (await askNode(behind)) === '200');
   const pod = await podOf('kf-system');
   for (const [https, listening] of [
     ['off', [80]],
     ['on', [80, 443]],
   ] as const) {
-    const { sent, others } = await during(() => setUp('loadbalancer', https), node, nodePort);
+    const { sent, failures } = await loadNode(behind, () => setUp('loadbalancer', https));
     expect(sent).toBeGreaterThan(50);
-    expect(others).toEqual({});
+    expect(failures).toEqual([]);
     expect((await ports()).map(({ port }) => port)).toEqual(listening);
   }
   expect(await podOf('kf-system')).toBe(pod);

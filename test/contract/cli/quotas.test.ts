@@ -297,7 +297,7 @@ describe('set-space-quota', () => {
     const applied = { space: { guid: 'small-guid', generation: 9, name: 'small', limits: { routes: 2 } } };
     await cluster.memory.mergePatch(resourceQuotaType, 'space-guid', 'kf-limits', { metadata: { annotations: limits(applied) } });
     const { code, stderr } = await running;
-    expect([code, stderr]).toEqual([0, expect.stringContaining("Waiting: the quota is not in force in space 'example-space' yet\n")]);
+    expect([code, stderr]).toEqual([0, expect.stringContaining("Waiting: the quota takes effect in space 'example-space'\n")]);
   });
 
   it('says where an operator has edited the limits', async () => {

@@ -82,7 +82,7 @@ export async function untilApplied(
         if (states[index] === 'edited') unapplied.push({ space: name, why: 'an operator edited its limits, which stay as they are' });
       open = open.filter((_, index) => states[index] === 'waits');
       if (open.length === 0 || waitedMs >= patienceMs) break;
-      report({ type: 'waiting', reason: `the quota is not in force in space '${open[0]?.name ?? ''}' yet` });
+      report({ type: 'waiting', reason: `the quota takes effect in space '${open[0]?.name ?? ''}'` });
       await sleep(pauseMs, signal);
     }
   } finally {

@@ -1,0 +1,181 @@
+// `kf setup` over an installation of each earlier build, on a cluster of its own: while it runs, apps answer every request and their pods stay. Sessions of
+// the older CLI with the newer controller, and the other way round; and the older setup afterwards.
+
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { earlierReleases, installedRelease } from '../../tools/releases/releases.ts';
+import { Kf, kubectl } from '../support/kf.ts';
+import { clusterDown, clusterUp, writeSetupFile, type ClusterEnv } from '../support/local-cluster.ts';
+import { askNode, loadNode } from '../support/node-load.ts';
+import { startsClusters } from '../support/starts-clusters.ts';
+import { until } from '../support/until.ts';
+
+startsClusters();
+
+/** The last release, and with KF_TEST_RELEASES=all the other earlier builds too. */
+const releases = earlierReleases().slice(0, process.env['KF_TEST_RELEASES'] === 'all' ? undefined : 1);
+const name = 'upgrade-ring';
+const apps = Array.from({ length: 20 }, (_, index) => `app-${String(index + 1)}`);
+const hostOf = (app: string): string => `${app}.apps.localhost`;
+const hosts = apps.map(hostOf);
+let folder: string;
+let env: ClusterEnv;
+let address: string;
+let present: Kf;
+let presentFile: string;
+
+const ctl = (...args: string[]): Promise<string> => kubectl('--kubeconfig', env['KF_TEST_KUBECONFIG'] ?? '', ...args);
+const image = (): string => `${env['KF_CLUSTER_NODE_REGISTRY'] ?? ''}/kf/sample:1`;
+
+function admin(program?: string): Promise<Kf> {
+  const place = { KF_ORG: 'default', KF_SPACE: 'default' };
+  return Kf.as(env['KF_TEST_KUBECONFIG'] ?? '', { PATH: env['PATH'] ?? '', ...place }, program);
+}
+
+interface Pod {
+  metadata: { name: string; uid: string; labels: Record<string, string> };
+  status: { containerStatuses?: { restartCount: number }[] };
+}
+interface App {
+  metadata: { name: string };
+  spec: { displayName: string };
+}
+interface Event {
+  message: string;
+  involvedObject: { uid: string };
+}
+
+const itemsOf = async <T>(...args: string[]): Promise<T[]> =>
+  (JSON.parse(await ctl('get', ...args, '-A', '-o', 'json')) as { items: T[] }).items;
+
+/** The pods of all apps, by app: the uid of each, and how often its program was restarted. */
+async function appPods(): Promise<Record<string, { uid: string; restarts: number | undefined }[]>> {
+  const [pods, live] = await Promise.all([itemsOf<Pod>('pods', '-l', 'korifi.cloudfoundry.org/process-type'), itemsOf<App>('cfapps')]);
+  const names = new Map(live.map(({ metadata, spec }) => [metadata.name, spec.displayName]));
+  const byApp = Object.groupBy(
+    pods,
+    ({ metadata }) => names.get(metadata.labels['korifi.cloudfoundry.org/app-guid'] ?? '') ?? metadata.name,
+  );
+  const facts = ({ metadata, status }: Pod): { uid: string; restarts: number | undefined } => ({
+    uid: metadata.uid,
+    restarts: status.containerStatuses?.[0]?.restartCount,
+  });
+  return Object.fromEntries(Object.entries(byApp).map(([app, own = []]) => [app, own.map(facts)]));
+}
+
+/**
+ * Apps whose program the node has restarted by a check that the earlier build made: a single answer that takes longer than a second, as on a machine
+ * without CPU time. Setup has no part in that.
+ */
+async function restartedByCheck(pods: Awaited<ReturnType<typeof appPods>>): Promise<string[]> {
+  const events = await itemsOf<Event>('events', '--field-selector', 'reason=Killing');
+  const killed = new Set(
+    events.filter(({ message }) => message.includes('failed liveness probe')).map(({ involvedObject }) => involvedObject.uid),
+  );
+  return Object.keys(pods).filter((app) => pods[app]?.some(({ uid }) => killed.has(uid)) === true);
+}
+
+/** Pushes the apps, some at a time, and returns when all answer. */
+async function pushAll(kf: Kf): Promise<void> {
+  const left = [...apps];
+  const pusher = async (): Promise<void> => {
+    for (let app = left.shift(); app !== undefined; app = left.shift()) await kf.ok('push', app, '-o', image(), '-m', '32M');
+  };
+  await Promise.all([pusher(), pusher(), pusher(), pusher()]);
+  await until('all apps to answer', async () =>
+    (await Promise.all(hosts.map((host) => askNode({ address, hosts: [host] })))).every((it) => it === '200'),
+  );
+}
+
+/** What a developer does every day. */
+async function everyday(kf: Kf, app: string): Promise<void> {
+  await kf.ok('push', app, '-o', image(), '-m', '32M');
+  await kf.ok('scale', app, '-i', '2');
+  await kf.ok('set-env', app, 'GREETING', 'hello');
+  await kf.ok('restart', app);
+  await kf.ok('logs', app, '--recent');
+  await until(`${app} to answer`, async () => (await askNode({ address, hosts: [hostOf(app)] })) === '200');
+  await kf.ok('delete', app, '-r', '-f');
+}
+
+/** Settings of the ring; clients connect to the node's own address. @param drop keys that the build does not know */
+async function settings(file: string, drop: string[] = []): Promise<string> {
+  const text = (await readFile(file, 'utf8'))
+    .replace(/^gatewayPort: .*$/m, `gatewayPort: 80\ngatewayAddress: ${address}`)
+    .replace(/^httpsPort: .*$/m, 'httpsPort: 443');
+  const kept = text.split('\n').filter((line) => !drop.some((key) => line.startsWith(`${key}:`)));
+  const changed = path.join(folder, `setup-${drop.join('-')}.yaml`);
+  await writeFile(changed, kept.join('\n'));
+  return changed;
+}
+
+beforeAll(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'kf-upgrade-'));
+  await clusterDown(name);
+  env = await clusterUp(name);
+  address = env['KF_CLUSTER_ADDRESS'] ?? '';
+  presentFile = await settings(await writeSetupFile(folder, env));
+  present = await admin();
+});
+afterAll(async () => {
+  await present.remove();
+  await clusterDown(name);
+  await rm(folder, { recursive: true, force: true });
+});
+
+describe.each(releases)('from $name', (release) => {
+  let old: Kf;
+  let oldFile: string;
+
+  beforeAll(async () => {
+    old = await admin(await installedRelease(release, console.log));
+    oldFile = release.name === '0.1.0' ? await settings(path.join(folder, 'setup.yaml'), ['httpsPort']) : presentFile;
+    await old.ok('setup', '-f', oldFile);
+    await old.ok('create-user-provided-service', 'mail', '-p', '{"host":"mail.example.com"}');
+    await pushAll(old);
+  }, 600_000);
+  afterAll(async () => {
+    await present.ok('uninstall', '--yes');
+    await old.remove();
+  }, 300_000);
+
+  test('the present CLI works with the older controller', () => everyday(present, 'newer-cli'), 300_000);
+
+  test('no request is lost while setup runs, and the pods of apps stay', async () => {
+    const before = await appPods();
+    expect(Object.keys(before).toSorted()).toEqual(apps.toSorted());
+    const { sent, failures } = await loadNode({ address, hosts }, () => present.ok('setup', '-f', presentFile), { kept: true });
+    const after = await appPods();
+    const busy = await restartedByCheck(after);
+    expect(busy.length).toBeLessThan(apps.length / 4);
+    const ours = apps.filter((app) => !busy.includes(app));
+    expect(sent).toBeGreaterThan(hosts.length * 2);
+    expect(failures.filter(({ host }) => ours.some((app) => host === hostOf(app)))).toEqual([]);
+    for (const app of ours) expect(after[app]).toEqual(before[app]);
+  }, 600_000);
+
+  test('apps, routes and services are listed afterwards, and an app can be pushed', async () => {
+    const [listed, routes, services] = await Promise.all([present.ok('apps'), present.ok('routes'), present.ok('services')]);
+    for (const app of apps) {
+      expect(listed.stdout).toContain(app);
+      expect(routes.stdout).toContain(app);
+    }
+    expect(services.stdout).toContain('mail');
+    await present.ok('push', 'app-1', '-o', image(), '-m', '32M');
+  }, 300_000);
+
+  test('the older CLI works with the present controller', () => everyday(old, 'older-cli'), 300_000);
+
+  test('the older setup is refused or leaves the apps as they are', async () => {
+    const before = await appPods();
+    const { code, stderr } = await old.run(['setup', '-f', oldFile]);
+    if (release.name === '0.1.0') {
+      expect(code).not.toBe(0);
+      expect(stderr).toContain('This kf is too old to replace the one that set this cluster up');
+    }
+    expect(await appPods()).toEqual(before);
+    for (const host of hosts) expect(await askNode({ address, hosts: [host] })).toBe('200');
+  }, 300_000);
+});

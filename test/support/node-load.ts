@@ -1,0 +1,64 @@
+// Users who send requests to apps through a port of a node, one after the other. None of them tries anything again.
+
+import { Agent, request } from 'node:http';
+
+export interface NodeLoad {
+  sent: number;
+  /** Answers other than 200 and errors by host, each with its time since the begin. */
+  failures: { host: string; answer: string; atMs: number }[];
+  /** The longest time without a good answer. */
+  gapMs: number;
+}
+
+export interface NodeTarget {
+  address: string;
+  /** Default: 80. */
+  port?: number;
+  hosts: readonly string[];
+}
+
+function ask({ address, port = 80 }: NodeTarget, host: string, agent: Agent | false): Promise<string> {
+  return new Promise((resolve) => {
+    const outgoing = request({ host: address, port, headers: { host }, agent, timeout: 10_000 }, (answer) => {
+      answer.resume();
+      answer.on('end', () => resolve(String(answer.statusCode)));
+      answer.on('error', (error) => resolve(error.message));
+    });
+    outgoing.on('timeout', () => outgoing.destroy(new Error('no answer')));
+    outgoing.on('error', (error) => resolve(error.message));
+    outgoing.end();
+  });
+}
+
+/** The status of one request to the first host on a new connection, or the error. */
+export const askNode = (target: NodeTarget): Promise<string> => ask(target, target.hosts[0] ?? '', false);
+
+/** Sends requests to the hosts in turn while a command runs: one user on new connections, and if `kept` another one on a connection that stays. */
+export async function loadNode(target: NodeTarget, work: () => Promise<unknown>, { kept = false } = {}): Promise<NodeLoad> {
+  const load: NodeLoad = { sent: 0, failures: [], gapMs: 0 };
+  const keeping = new Agent({ keepAlive: true, maxSockets: 1 });
+  const began = performance.now();
+  let last = began;
+  let ended = false;
+  const user = async (agent: Agent | false): Promise<void> => {
+    for (let turn = 0; !ended; turn += 1) {
+      const host = target.hosts[turn % target.hosts.length] ?? '';
+      const answer = await ask(target, host, agent);
+      load.sent += 1;
+      if (answer !== '200') load.failures.push({ host, answer, atMs: Math.round(performance.now() - began) });
+      else {
+        load.gapMs = Math.max(load.gapMs, performance.now() - last);
+        last = performance.now();
+      }
+    }
+  };
+  const users = [user(false), ...(kept ? [user(keeping)] : [])];
+  try {
+    await work();
+  } finally {
+    ended = true;
+    await Promise.all(users);
+    keeping.destroy();
+  }
+  return load;
+}
