@@ -2,7 +2,7 @@
 
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { setPriority, tmpdir } from 'node:os';
 import path from 'node:path';
 import { feed } from './feed.ts';
 import { reportIfSlow } from './figures.ts';
@@ -21,6 +21,8 @@ export interface KfOptions {
   stdin?: string;
   /** Ends the command after this time; otherwise the test fails by its own timeout. */
   timeoutMs?: number;
+  /** Of the process, as `nice` has it: 19 leaves the processor to everything else, as a command on another machine does. */
+  niceness?: number;
 }
 
 /** A variable of the ring. @throws Error when the ring was not started by its runner: a cluster that was not named is never touched */
@@ -93,6 +95,7 @@ export class Kf {
           resolve({ code, stdout, stderr, milliseconds });
         },
       );
+      if (options.niceness !== undefined && child.pid !== undefined) setPriority(child.pid, options.niceness);
       feed(child, options.stdin);
     });
   }

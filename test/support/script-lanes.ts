@@ -3,6 +3,7 @@
 import { expect } from 'vitest';
 import { get } from './http.ts';
 import { kubectlJson, ringEnv } from './kf.ts';
+import { until } from './until.ts';
 
 export interface Step {
   script: string;
@@ -45,15 +46,26 @@ async function serves(url: string, version: string): Promise<void> {
 }
 
 interface App {
+  metadata: { name: string };
   spec: { displayName: string };
 }
-const appNames = async (begin: string): Promise<string[]> => {
-  const { items } = await kubectlJson<{ items: App[] }>('get', 'cfapps', '-n', ringEnv('KF_TEST_SPACE_GUID'));
-  return items
+const apps = async (): Promise<App[]> => (await kubectlJson<{ items: App[] }>('get', 'cfapps', '-n', ringEnv('KF_TEST_SPACE_GUID'))).items;
+
+const appNames = async (begin: string): Promise<string[]> =>
+  (await apps())
     .map(({ spec }) => spec.displayName)
     .filter((name) => name.startsWith(begin))
     .toSorted();
-};
+
+/** An instance that a scale takes away answers until the gateway knows; what comes next is about the one that is left. */
+async function hasOnePod(app: string): Promise<void> {
+  const guid = (await apps()).find(({ spec }) => spec.displayName === app)?.metadata.name ?? '';
+  const selector = `korifi.cloudfoundry.org/app-guid=${guid},korifi.cloudfoundry.org/process-type=web`;
+  await until(`the one pod of ${app}`, async () => {
+    const { items } = await kubectlJson<{ items: object[] }>('get', 'pods', '-n', ringEnv('KF_TEST_SPACE_GUID'), '-l', selector);
+    return items.length === 1;
+  });
+}
 
 const manifest = (...apps: object[]): string =>
   JSON.stringify({ applications: apps.map((app) => ({ memory: '64M', docker: { image: '((image))' }, ...app })) });
@@ -116,7 +128,7 @@ const operations: Lane = {
     { script: 'migrate-with-curl.sh', prints: ['Migration result is SUCCEEDED'] },
     { script: 'migrate-wait.sh', prints: ['no such table'] },
     { script: 'smoke-check.sh', prints: ['smoke check of ops.apps.localhost: ok'] },
-    { script: 'wait-for-instances.sh', prints: ['3/3', '3'] },
+    { script: 'wait-for-instances.sh', prints: ['3/3', '3'], then: () => hasOnePod('ops') },
     { script: 'log-grep.sh', prints: ['[APP/PROC/WEB/0]', 'errors found'] },
     {
       script: 'scale-by-night.sh',
