@@ -7,7 +7,7 @@ import { linesFrom } from '../kube/lines.ts';
 import type { LogGap } from './entry.ts';
 import { parseStamped } from './position.ts';
 import type { LogPosition, StampedLine } from './position.ts';
-import { rotated, type Rotations } from './rotation.ts';
+import { isAfterFullFile, rotated, type Rotations } from './rotation.ts';
 
 /** An app that moves its cursor back instead of ending its lines would fill the memory. */
 const longestLine = 256 * 1024;
@@ -128,16 +128,28 @@ async function takeLine(raw: string, request: ReadRequest, position: LogPosition
 /** Enough for a timestamp. */
 const firstBytes = 64;
 
+type LogFile = Pick<ReadRequest, 'cluster' | 'ns' | 'pod' | 'container' | 'previous' | 'signal'>;
+
 /** The time of the first line of the file that the kubelet serves now; undefined when there is none, or no answer. */
-export async function firstTime(
-  request: Pick<ReadRequest, 'cluster' | 'ns' | 'pod' | 'container' | 'signal'>,
-): Promise<string | undefined> {
-  const { cluster, ns, pod, container, signal } = request;
+export async function firstTime({ cluster, ns, pod, container, previous, signal }: LogFile): Promise<string | undefined> {
   try {
-    const stream = await cluster.logs(ns, pod, { container, timestamps: true, limitBytes: firstBytes, signal });
+    const which = previous ? { container, previous } : { container };
+    const stream = await cluster.logs(ns, pod, { ...which, timestamps: true, limitBytes: firstBytes, signal });
     for await (const raw of linesFrom(stream as AsyncIterable<Buffer>, { keepRest: true })) return parseStamped(raw)?.time;
   } catch {
     // The next question is soon, and the followed connection tells of lasting errors.
   }
   return undefined;
+}
+
+/**
+ * The gap between a time at which a run was already there and the first line that is served from then on: the file begins only after that time, so
+ * one before it may have held lines.
+ *
+ * @param startedAt when the run began
+ */
+export async function gapSince(file: LogFile, since: string, startedAt: string, time: string): Promise<LogGap | undefined> {
+  if (time < since || !isAfterFullFile(startedAt, time)) return undefined;
+  const start = await firstTime(file);
+  return start === undefined || start < since ? undefined : { from: since, to: time, reason: rotated };
 }

@@ -9,8 +9,8 @@ import { throwIfAborted } from '../wait.ts';
 import { gapEntry, noteEntry, timeOf } from './entry.ts';
 import type { LogEntry } from './entry.ts';
 import { LogPosition } from './position.ts';
-import { readLog } from './read.ts';
-import { lostRuns, statusOf, targetsOf } from './targets.ts';
+import { gapSince, readLog } from './read.ts';
+import { containerLifeOf, lostRuns, statusOf, targetsOf } from './targets.ts';
 import type { LogTarget, PodScope, SourceRule } from './targets.ts';
 
 export interface RecentOptions extends PodScope {
@@ -37,6 +37,8 @@ const concurrency = 8;
 interface Part {
   target: Omit<LogTarget, 'early'>;
   previous: boolean;
+  /** When the run began. */
+  startedAt?: string | undefined;
   /** Of a previous run: the number of runs before it, and its start. */
   earlier?: { runs: number; to: string };
 }
@@ -54,8 +56,8 @@ function partsOf(pod: Stored<Pod>, options: RecentOptions): Part[] {
         ? {}
         : { earlier: { runs: status.restartCount - 1, to: timeOf(new Date(startedAt)) } };
     return [
-      ...(hasPrevious ? [{ target, previous: true, ...earlier }] : []),
-      ...(options.onlyPrevious === true ? [] : [{ target, previous: false }]),
+      ...(hasPrevious ? [{ target, previous: true, startedAt, ...earlier }] : []),
+      ...(options.onlyPrevious === true ? [] : [{ target, previous: false, startedAt: containerLifeOf(status)?.startedAt }]),
     ];
   });
 }
@@ -64,6 +66,17 @@ function partsOf(pod: Stored<Pod>, options: RecentOptions): Part[] {
 function gapBefore({ target, earlier }: Part, count: number, { since = '', lines = Infinity }: RecentOptions): LogEntry[] {
   if (earlier === undefined || count >= lines || earlier.to <= since) return [];
   return [gapEntry(target.source, { to: earlier.to, reason: lostRuns(earlier.runs) })];
+}
+
+/** The gap between the asked time, at which the run was already there, and its first line from then on. */
+async function gapAtBegin(
+  { target: { pod, container, source }, previous, startedAt }: Part,
+  time: string,
+  { cluster, ns, since, signal }: Pick<RecentOptions, 'ns' | 'since'> & { cluster: Cluster; signal: AbortSignal },
+): Promise<LogEntry[]> {
+  if (since === undefined || startedAt === undefined || timeOf(new Date(startedAt)) >= since) return [];
+  const gap = await gapSince({ cluster, ns, pod, container, previous, signal }, since, startedAt, time);
+  return gap === undefined ? [] : [gapEntry(source, gap)];
 }
 
 async function readPart(cluster: Cluster, part: Part, options: RecentOptions, signal: AbortSignal): Promise<RecentLogs> {
@@ -82,6 +95,7 @@ async function readPart(cluster: Cluster, part: Part, options: RecentOptions, si
       since: options.since,
       signal,
       acceptHole: true,
+      onBegin: async (time) => void entries.push(...(await gapAtBegin(part, time, { ...options, cluster, signal }))),
       onLine: ({ time, text }) => {
         if (options.since === undefined || time >= options.since) entries.push({ time, source, stream: 'OUT', text });
       },

@@ -97,6 +97,12 @@ const soonestMs = 2_000;
 /** A line that comes later than that was written after the request. */
 const presentMs = 1_000;
 
+/** @param waitedMs how long the reader waited for the line */
+export const wasPresent = (waitedMs: number): boolean => waitedMs < presentMs;
+
+/** A file may have been full before this line of a run. */
+export const isAfterFullFile = (startedAt: string, time: string): boolean => Date.parse(time) - Date.parse(startedAt) > soonestMs;
+
 /**
  * The gap before the first line that was read of a run. The first file of a run can be full before its reader is there, and nothing in the log says that a
  * file is not the first one. So lines may be missing when the first one that is served was already there, and is not one of the first moments.
@@ -105,8 +111,8 @@ const presentMs = 1_000;
  * @param waitedMs how long the reader waited for the line
  */
 export function gapAtStart(startedAt: string | undefined, time: string, waitedMs: number): LogGap | undefined {
-  if (startedAt === undefined || waitedMs >= presentMs) return undefined;
-  return Date.parse(time) - Date.parse(startedAt) > soonestMs ? { to: time, reason: rotated } : undefined;
+  if (startedAt === undefined || !wasPresent(waitedMs)) return undefined;
+  return isAfterFullFile(startedAt, time) ? { to: time, reason: rotated } : undefined;
 }
 
 /** Less than this is not a new file: the kubelet rotates by default at 10 MiB. */

@@ -9,9 +9,9 @@ import { backoffMs, sleep } from '../wait.ts';
 import { gapEntry, noteEntry, timeOf } from './entry.ts';
 import type { LogEntry, LogGap } from './entry.ts';
 import { LogPosition } from './position.ts';
-import { firstTime, readLog } from './read.ts';
+import { firstTime, gapSince, readLog } from './read.ts';
 import type { ReadOutcome } from './read.ts';
-import { gapAtStart, Rotations, Traffic } from './rotation.ts';
+import { gapAtStart, Rotations, Traffic, wasPresent } from './rotation.ts';
 import { containerLifeOf, isFinished, lostRuns, statusOf } from './targets.ts';
 import type { ContainerLife, LogTarget, PodBoard } from './targets.ts';
 
@@ -172,7 +172,7 @@ class Tail {
       await sleep(pauseMs * 12, ended).catch(() => undefined);
       if (ended.aborted || !this.#traffic.isDue(pauseMs * 150)) continue;
       const { bytes } = this.#traffic;
-      const start = await firstTime({ cluster, ns, pod, container, signal: ended });
+      const start = await firstTime({ cluster, ns, pod, container, previous: false, signal: ended });
       if (start === undefined) continue;
       this.#traffic.answered(bytes);
       const gap = rotations.found(start);
@@ -292,10 +292,8 @@ class Tail {
         acceptHole: how.acceptHole,
         signal: how.stop === undefined ? signal : AbortSignal.any([signal, how.stop]),
         onBegin: async (time, waitedMs) => {
-          // Older lines of a container that already ran are left out on purpose.
-          const isOlder = since !== undefined && nanoseconds(how.startedAt) < since;
-          if (how.silent === true || isOlder || source.type !== 'APP') return;
-          const gap = gapAtStart(how.startedAt, time, waitedMs);
+          if (how.silent === true || source.type !== 'APP') return;
+          const gap = await this.#gapBefore(time, waitedMs, how);
           if (gap !== undefined) await this.#gap(gap);
         },
         onLine: ({ time, text }) => {
@@ -308,6 +306,17 @@ class Tail {
       },
       position,
     );
+  }
+
+  /** The gap before the first line of a run that is read. */
+  async #gapBefore(time: string, waitedMs: number, { startedAt, previous }: ReadHow): Promise<LogGap | undefined> {
+    const since = this.#since;
+    if (since === undefined || startedAt === undefined || nanoseconds(startedAt) >= since) return gapAtStart(startedAt, time, waitedMs);
+    // It ran before: older lines are left out on purpose, and of the newest ones it is enough that they are the newest.
+    if (this.#options.isNewest === true || !wasPresent(waitedMs)) return undefined;
+    const { cluster, ns, signal } = this.#options;
+    const { pod, container } = this.#target;
+    return gapSince({ cluster, ns, pod, container, previous, signal }, since, startedAt, time);
   }
 
   /** A pod of a StatefulSet comes back under the same name, so the served log may be another pod's. While the API server cannot say, it is there. */
