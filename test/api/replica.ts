@@ -64,8 +64,16 @@ export async function removeScene({ run, space, root }: Scene, replicas: readonl
   await kubectl(['delete', 'namespace', space, root, '--wait=false']);
 }
 
-/** Starts a controller with the token of a pod of this name; no node runs the pod. */
-export async function startReplica({ folder, root }: Scene, pod: string, reconcilers: string): Promise<Replica> {
+/**
+ * Starts a controller with the token of a pod of this name; no node runs the pod.
+ * @param extra variables of its environment
+ */
+export async function startReplica(
+  { folder, root }: Scene,
+  pod: string,
+  reconcilers: string,
+  extra: Record<string, string> = {},
+): Promise<Replica> {
   const spec = { serviceAccountName: controllerAccount.name, containers: [{ name: 'controller', image: 'none' }] };
   await kubectl(['create', '-f', '-'], { input: { apiVersion: 'v1', kind: 'Pod', metadata: { name: pod, namespace: 'kf-system' }, spec } });
   const boundTo = ['--bound-object-kind', 'Pod', '--bound-object-name', pod];
@@ -81,7 +89,7 @@ export async function startReplica({ folder, root }: Scene, pod: string, reconci
   writeFileSync(file, stringify(config), { mode: 0o600 });
   const program = join(import.meta.dirname, '../../dist/controller/controller.mjs');
   const child = spawn(process.execPath, [program, '--reconcilers', reconcilers], {
-    env: { PATH: process.env['PATH'] ?? '', KUBECONFIG: file, KF_ROOT_NAMESPACE: root, KF_POD_NAME: pod },
+    env: { PATH: process.env['PATH'] ?? '', KUBECONFIG: file, KF_ROOT_NAMESPACE: root, KF_POD_NAME: pod, ...extra },
     stdio: ['ignore', process.env['KF_TEST_CONTROLLER_LOG'] === '1' ? 'inherit' : 'ignore', 'inherit'],
   });
   return { pod, line, process: child };

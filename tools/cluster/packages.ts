@@ -4,6 +4,8 @@ import { run, tryRun } from './process.ts';
 const runtimePackages = ['containernetworking-plugins', 'iptables', 'conntrack', 'ipset', 'iproute2', 'openssl', 'util-linux'];
 /** What the scripts of the cluster ring call. */
 const scriptPackages = ['curl', 'jq'];
+/** Gives a controller of the api ring a clock that a test can set. */
+const clockPackages = ['libfaketime'];
 /** Needed to compile runc with seccomp. */
 const buildPackages = ['libseccomp-dev', 'pkg-config', 'gcc', 'libc6-dev'];
 
@@ -12,7 +14,7 @@ const buildPackages = ['libseccomp-dev', 'pkg-config', 'gcc', 'libc6-dev'];
  * On a system without dpkg nothing is checked: a missing program is reported when it is used.
  */
 export async function installPackages(log: (line: string) => void): Promise<void> {
-  const wanted = [...runtimePackages, ...scriptPackages, ...buildPackages];
+  const wanted = [...runtimePackages, ...scriptPackages, ...clockPackages, ...buildPackages];
   const query = await tryRun('dpkg-query', ['-W', '-f', '${Package} ${db:Status-Abbrev}\n', ...wanted]).catch(() => undefined);
   if (!query) return;
   const installed = new Set(

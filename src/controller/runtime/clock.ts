@@ -1,16 +1,19 @@
 // The API server's time. The ages of objects are differences to timestamps that the API server wrote, and the clock of the controller's node may
-// differ.
+// differ. Between two answers the time goes on by the clock that nobody sets, so a step of the node's clock is no age of an object.
 
 /** A `Date` header has whole seconds. */
 const resolutionMs = 1_000;
 /** An answer may have taken this long to arrive; a smaller difference does not count. */
 const toleranceMs = 2_000;
 
+/** Milliseconds since the epoch by the node's clock when the process began, and from then on by a clock that nobody sets. */
+const steadyTime = (): number => performance.timeOrigin + performance.now();
+
 export class ServerClock {
   readonly #local: () => number;
   #offsetMs = 0;
 
-  constructor(local: () => number = Date.now) {
+  constructor(local: () => number = steadyTime) {
     this.#local = local;
   }
 
