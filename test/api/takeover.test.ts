@@ -95,7 +95,13 @@ const cases = Array.from({ length: rounds }, (_, n): [number, keyof typeof fault
   n % 2 === 0 ? 'is cut off' : 'is cut off and frozen',
 ]);
 
-test.each(cases)('round %i: the leader %s, the other takes over, and nothing late takes effect', async (_, fault) => {
+/** How long the requests that were on the way may take, once they can arrive. */
+const lateMs = 20_000;
+/** Sometimes only reads are on the way when the line is cut: then nothing late can be seen, and it is cut again. */
+const mostTries = 3;
+
+/** What the old leader sent before the fault, and what became of it; empty when it had sent nothing but reads. */
+async function takeOver(fault: keyof typeof faults): Promise<ByPod[]> {
   const rest = keepBusy();
   const name = await until('a leader', async () => (await holder()) || undefined);
   const [old, next] = [replicas.find(({ pod }) => pod === name), replicas.find(({ pod }) => pod !== name)];
@@ -113,12 +119,19 @@ test.each(cases)('round %i: the leader %s, the other takes over, and nothing lat
   const taken = await auditEnd();
   old.line.release();
   old.process.kill('SIGCONT');
-  await until('the late requests to arrive', async () => (await writesOf(old.pod, taken)).length > 0);
+  await until('the late requests to arrive', async () => (await writesOf(old.pod, taken)).length > 0, lateMs).catch(() => undefined);
   await sleep(2_000);
   const late = await writesOf(old.pod, taken);
   const results = late.map(({ verb, objectRef, responseStatus }) => `${verb} ${objectRef?.resource ?? ''} ${responseStatus?.code ?? ''}`);
   process.stderr.write(`late writes: ${results.join(', ')}\n`);
-  expect(late.filter(succeeded).map(({ verb, requestURI }) => `${verb} ${requestURI}`)).toEqual([]);
   expect(await holder()).toBe(next.pod);
   if (isMeasured) expect(tookMs).toBeLessThanOrEqual(takeoverLimitMs);
+  return late;
+}
+
+test.each(cases)('round %i: the leader %s, the other takes over, and nothing late takes effect', async (_, fault) => {
+  let late: ByPod[] = [];
+  for (let tries = 0; late.length === 0 && tries < mostTries; tries++) late = await takeOver(fault);
+  expect(late).not.toHaveLength(0);
+  expect(late.filter(succeeded).map(({ verb, requestURI }) => `${verb} ${requestURI}`)).toEqual([]);
 });

@@ -1,6 +1,7 @@
 // `npm run chaos`: kf with faults, on a cluster of its own.
 //   npm run chaos -- [--minutes N] [--seed S]   a session of commands while programs are killed at random (30 minutes)
 //   npm run chaos -- takeover [--rounds N]      the leader of two controllers is cut off or frozen (test/api/takeover.test.ts; 50 rounds)
+//   npm run chaos -- registry [--minutes N]     the registry is away while apps crash and start again (10 minutes)
 //   npm run chaos -- rounds [N] [--seed S]      repeats the tests of test/cluster/chaos.test.ts, each round with its own seed
 
 import { spawn, spawnSync } from 'node:child_process';
@@ -9,13 +10,14 @@ import { parseArgs } from 'node:util';
 import { toolsEnv } from '../../tools/environment.ts';
 import { Kf } from '../support/kf.ts';
 import { withCluster, withControlPlane } from '../support/rings.ts';
+import { registryAway } from './registry-away.ts';
 import { chance, seedOfRun } from './seed.ts';
 import { ChaosSession } from './session.ts';
 import { asDeclared, baseline, leavesNothing, noOrphans } from './verify.ts';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { minutes: { type: 'string', default: '30' }, seed: { type: 'string' }, rounds: { type: 'string', default: '50' } },
+  options: { minutes: { type: 'string' }, seed: { type: 'string' }, rounds: { type: 'string', default: '50' } },
 });
 const seed = values.seed === undefined ? seedOfRun() : Number(values.seed);
 const meanMs = 20_000;
@@ -38,6 +40,16 @@ async function takeover(count: string): Promise<string[]> {
   if (spawnSync(process.execPath, ['tools/bundle.mjs'], { stdio: 'inherit' }).status !== 0) return ['the bundle cannot be built'];
   const code = await withControlPlane((env) => vitest('api', 'test/api/takeover.test.ts', { ...env, KF_TAKEOVER_ROUNDS: count }));
   return code === 0 ? [] : ['a round failed'];
+}
+
+/** @returns what did not hold */
+async function registry(minutes: number): Promise<string[]> {
+  return withCluster(async (env) => {
+    Object.assign(process.env, env);
+    const wrong = await registryAway(minutes, (line) => console.log(line));
+    console.log(wrong.join('\n'));
+    return wrong;
+  });
 }
 
 /** @returns the seeds of the rounds that failed */
@@ -82,8 +94,9 @@ async function session(minutes: number): Promise<string[]> {
 
 const [mode = 'session', count = '10'] = positionals;
 const modes: Record<string, () => Promise<string[]>> = {
-  session: () => session(Number(values.minutes)),
+  session: () => session(Number(values.minutes ?? '30')),
   takeover: () => takeover(values.rounds),
+  registry: () => registry(Number(values.minutes ?? '10')),
   rounds: () => rounds(Number(count)),
 };
 const chosen = modes[mode];

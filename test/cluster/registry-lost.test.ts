@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { get } from '../support/http.ts';
 import { Kf, kubectl } from '../support/kf.ts';
 import { TestWorld, type Member } from '../support/members.ts';
-import { until } from '../support/until.ts';
+import { startRegistry, stopRegistry } from '../support/registry-absence.ts';
 
 interface Why {
   cause: string;
@@ -33,7 +33,7 @@ beforeAll(async () => {
   member = await world.member('spaceDeveloper', place);
 });
 afterAll(async () => {
-  await bringBack();
+  await startRegistry();
   await world.remove();
   await Promise.all([admin.remove(), rm(scratch, { recursive: true, force: true })]);
 });
@@ -45,11 +45,6 @@ async function siteOf(name: string, bytes: number): Promise<string> {
   await writeFile(path.join(folder, 'docs/index.html'), name);
   await writeFile(path.join(folder, 'docs/noise.bin'), randomBytes(bytes));
   return folder;
-}
-
-async function bringBack(): Promise<void> {
-  await kubectl('scale', 'deployment', 'kf-registry', '-n', 'kf-system', '--replicas=1');
-  await kubectl('rollout', 'status', 'deployment', 'kf-registry', '-n', 'kf-system', '--timeout=120s');
 }
 
 /** Runs a script in the gate, which sees the volume. */
@@ -84,14 +79,10 @@ test('a push goes on when the registry is killed during its upload', async () =>
 
 test('an app whose image no node can pull while the registry is away is told so, and starts when it is back', async () => {
   await build('lost-pull');
-  await kubectl('scale', 'deployment', 'kf-registry', '-n', 'kf-system', '--replicas=0');
-  await until(
-    'the registry to be away',
-    async () => (await kubectl('get', 'pods', '-n', 'kf-system', '-l', 'app=kf-registry', '-o', 'name')).trim() === '',
-  );
+  await stopRegistry();
   expect((await member.kf.run(['start', 'lost-pull'])).code).toBe(1);
   expect(await member.kf.json<Why>('why', 'lost-pull')).toMatchObject({ cause: 'registry-unreachable' });
-  await bringBack();
+  await startRegistry();
   await member.kf.ok('restart', 'lost-pull');
 });
 

@@ -2,10 +2,12 @@
 
 /** Longer times are named in the output of their ring, to explain a slow run. */
 const slowMs = 20_000;
+/** A command may name hundreds of objects. */
+const mostCharacters = 200;
 
 /** {@link reportTime}, only for long times. */
 export function reportIfSlow(what: string, milliseconds: number): void {
-  if (milliseconds > slowMs) reportTime(what, milliseconds);
+  if (milliseconds > slowMs) reportTime(what.slice(0, mostCharacters), milliseconds);
 }
 
 export function reportTime(what: string, milliseconds: number): void {

@@ -2,8 +2,9 @@
 
 import { Load, type Loaded } from './load.ts';
 import { get } from './http.ts';
-import { kubectl, type Kf, type Ran } from './kf.ts';
+import type { Kf, Ran } from './kf.ts';
 import { imageOf, pushTarget, roll, startTarget } from './load-target.ts';
+import { startRegistry, stopRegistry } from './registry-absence.ts';
 import { until } from './until.ts';
 
 const hostOf = (app: string): string => `${app}.apps.localhost`;
@@ -114,16 +115,10 @@ export async function rollbackTimes(kf: Kf, app: string): Promise<{ start: numbe
     return performance.now() - began;
   };
   const start = await timed(() => kf.ok('push', app, '-o', imageOf(2), '-m', '64M'), 2);
-  await scaleRegistry(0);
+  await stopRegistry();
   try {
     return { start, rollback: await timed(() => kf.ok('rollback', app, '--version', '1', '-f'), 1) };
   } finally {
-    await scaleRegistry(1);
+    await startRegistry();
   }
-}
-
-async function scaleRegistry(replicas: number): Promise<void> {
-  await kubectl('-n', 'kf-system', 'scale', 'deployment/kf-registry', `--replicas=${String(replicas)}`);
-  if (replicas === 0) await kubectl('-n', 'kf-system', 'wait', '--for=delete', 'pod', '-l', 'app=kf-registry', '--timeout=60s');
-  else await kubectl('-n', 'kf-system', 'rollout', 'status', 'deployment/kf-registry', '--timeout=120s');
 }

@@ -10,6 +10,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Kf, kubectl, kubectlJson, ringEnv } from '../../support/kf.ts';
 import { TestWorld } from '../../support/members.ts';
+import { startRegistry, stopRegistry } from '../../support/registry-absence.ts';
 import { until } from '../../support/until.ts';
 
 const execute = promisify(execFile);
@@ -34,8 +35,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await setGate({});
-  await kubectl('scale', 'deployment', 'kf-registry', '-n', 'kf-system', '--replicas=1');
-  await kubectl('rollout', 'status', 'deployment', 'kf-registry', '-n', 'kf-system', '--timeout=120s');
+  await startRegistry();
   for (const name of Object.values(names)) await kf.run(['delete', name, '-r', '-f']);
   await world.remove();
   await Promise.all([kf.remove(), rm(folder, { recursive: true, force: true })]);
@@ -173,18 +173,14 @@ test('a registry that is nearly full refuses pushes, reports it in its readiness
 });
 
 test('a push while the registry is away names the registry and the next step', async () => {
-  await kubectl('scale', 'deployment', 'kf-registry', '-n', 'kf-system', '--replicas=0');
-  await until(
-    'the registry to be away',
-    async () => (await kubectl('get', 'pods', '-n', 'kf-system', '-l', 'app=kf-registry', '-o', 'name')).trim() === '',
-  );
+  await stopRegistry();
   const ran = await kf.run(['push', names.big, '-p', await sourceOf('away', 100_000), '-m', '64M', '--no-route']);
   expect([ran.code, ran.stderr]).toEqual([
     1,
     expect.stringContaining("The registry 'kf-registry' in the namespace 'kf-system' does not answer"),
   ]);
   expect(ran.stderr).toContain('kubectl -n kf-system get pods -l app=kf-registry');
-  await kubectl('scale', 'deployment', 'kf-registry', '-n', 'kf-system', '--replicas=1');
+  await startRegistry();
   await setGate({});
   await kf.ok('push', names.big, '-p', await sourceOf('back', 100_000), '-m', '64M', '--no-route');
 });
