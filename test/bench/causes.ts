@@ -2,8 +2,10 @@
 // API server shows it.
 
 import { spawn } from 'node:child_process';
+import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pod } from '../../src/lib/api/pod-kind.ts';
+import { foreignImage, fullQueue } from '../support/cause-fixtures.ts';
 import { kubectl, ringEnv, type Kf } from '../support/kf.ts';
 import { untilQuotaHolds } from '../support/quota.ts';
 import { why } from '../support/why.ts';
@@ -39,10 +41,15 @@ function failing(sample: string): Failing[] {
     { cause: 'image-not-found', flags: ['-o', `${registry}/kf/no-such-image:1`] },
     { cause: 'image-unauthorized', flags: ['-o', `${ringEnv('KF_CLUSTER_PRIVATE_REGISTRY')}/kf/sample:1`] },
     { cause: 'registry-unreachable', flags: ['-o', 'localhost:1/kf/none:1', '-m', '64M'] },
+    { cause: 'registry-certificate', flags: ['-o', `${ringEnv('KF_CLUSTER_ADDRESS')}:443/kf/sample:1`] },
+    { cause: 'wrong-architecture', flags: ['-o', foreignImage(), ...command('sleep 600')] },
+    { cause: 'no-buildpack', flags: ['-p', path.resolve('test/fixtures/apps/no-match')] },
+    { cause: 'build-failed', flags: ['-p', path.resolve('test/fixtures/apps/broken-build')] },
     { cause: 'image-user', flags: ['-o', `${registry}/kf/root:1`] },
     { cause: 'wrong-port', flags: ['-o', `${registry}/kf/wrongport:1`, '-t', '10'], startMs: 10_000 },
     { cause: 'not-listening', flags: ['-o', `${registry}/kf/silent:1`, '-t', '10'], startMs: 10_000 },
     { cause: 'health-http', flags: [...app, '-t', '10', '-u', 'http', '--endpoint', '/nowhere'], startMs: 10_000 },
+    { cause: 'health-port', flags: [...app, '-c', fullQueue, '-t', '10'], startMs: 10_000 },
     { cause: 'no-room', flags: ['-o', sample, '-m', '900G'], memory: '2Ti' },
   ];
 }

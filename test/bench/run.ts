@@ -6,6 +6,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { withCluster } from '../support/rings.ts';
 import { benchCauses } from './causes.ts';
+import { benchPushes } from './concurrent-pushes.ts';
 import { benchDemo, benchSuite } from './demo.ts';
 import { benchIdle } from './idle.ts';
 import { benchListing, benchStart } from './listing.ts';
@@ -37,6 +38,7 @@ const onCluster: Record<string, (scene: Scene) => Promise<Row[]>> = {
   start: benchStart,
   image: benchImage,
   source: benchSource,
+  pushes: benchPushes,
   releases: benchReleases,
   causes: benchCauses,
   roles: benchRoles,

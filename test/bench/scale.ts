@@ -160,7 +160,7 @@ async function pushRows(admin: Kf, image: string): Promise<Row[]> {
   const guid = await newSpace(admin, name);
   await openQuota(guid);
   const kf = await Kf.create('admin', { KF_SPACE: name });
-  const rows = await concurrentPushes(kf, guid, image, pushes);
+  const rows = await concurrentPushes({ kf, space: guid, image, howMany: pushes, isReal: false });
   await kf.remove();
   return rows;
 }

@@ -1,8 +1,8 @@
 // Each cause code that no other file of the ring provokes: what `kf why` says of it on a real cluster.
 
-import { execFileSync } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { CauseCode } from '../../src/lib/api/causes.ts';
+import { foreignImage, fullQueue } from '../support/cause-fixtures.ts';
 import { get } from '../support/http.ts';
 import { Kf, kubectl, ringEnv } from '../support/kf.ts';
 import { applyAsAdmin, TestWorld, type Member } from '../support/members.ts';
@@ -79,28 +79,10 @@ afterAll(async () => {
 
 const worker = ['--no-route', '-u', 'process', '-t', '10'];
 
-/** A server whose queue of connections is full before it takes the first one: it fills the queue and then never gets to its events. */
-const full = [
-  'const s = require("net").createServer();',
-  's.listen({ port: +process.env.PORT, host: "0.0.0.0", backlog: 1 }, () => {',
-  'for (let i = 0; i < 8; i++) require("net").connect(+process.env.PORT, "127.0.0.1");',
-  'process.nextTick(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)); });',
-].join(' ');
-
-/** Makes an image index in the node's registry whose only image is for another kind of processor. */
-function foreignImage(): string {
-  const crane = (...args: string[]): string =>
-    execFileSync(ringEnv('KF_CLUSTER_CRANE'), [...args, '--insecure'], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
-  const outside = (tag: string): string => `${ringEnv('KF_CLUSTER_REGISTRY')}/kf/sample:${tag}`;
-  crane('mutate', outside('1'), '--set-platform', 'linux/s390x', '-t', outside('s390x'));
-  crane('index', 'append', '-m', outside('s390x'), '-t', outside('foreign'));
-  return `${registry}/kf/sample:foreign`;
-}
-
 describe('an app that fails because of', () => {
   test.each<[string, CauseCode, string[], RegExp]>([
     ['a signal', 'signal', ['-c', "sh -c 'kill -SEGV $$'; exit $?", ...worker], /signal 11, SIGSEGV/],
-    ['a port that takes no connection', 'health-port', ['-c', `exec node -e '${full}'`, '-t', '20'], /connection was not accepted/],
+    ['a port that takes no connection', 'health-port', ['-c', fullQueue, '-t', '20'], /connection was not accepted/],
     ['a policy of the cluster', 'admission', ['-m', refusedMemory, ...worker], /pods of that size are not wanted here/],
     ['something that nobody foresaw', 'unknown', ['-m', gatedMemory, ...worker], /./],
     ['an image for another processor', 'wrong-architecture', ['-o', foreignImage(), ...worker], /s390x|platform/],
