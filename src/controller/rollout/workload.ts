@@ -42,7 +42,9 @@ export const appWorkloadReconciler: Reconciler = {
     if (workload.metadata.deletionTimestamp !== undefined) return undefined;
     await ensureSet(context, workload);
     const requeueAfterMs = await releaseOverdue(context, workload);
-    await report(context, workload);
+    // Meanwhile the process may have changed the number of instances; with the version of before, the status would be refused.
+    const latest = workload === found ? context.stores.of(kinds.appWorkload).get(ns, name) : undefined;
+    await report(context, latest ?? workload);
     return requeueAfterMs === undefined ? undefined : { requeueAfterMs };
   },
 };

@@ -1,7 +1,10 @@
 // What the controller writes while an app starts.
 
+import { setTimeout } from 'node:timers/promises';
 import { afterEach, expect, test } from 'vitest';
+import { statefulSetType } from '../../../src/lib/api/core.ts';
 import { httpRouteType, type HttpRoute } from '../../../src/lib/api/gateway.ts';
+import { kinds } from '../../../src/lib/api/group.ts';
 import { startRunScene, type RunScene } from './run-scene.ts';
 
 let scene: RunScene;
@@ -19,4 +22,20 @@ test('an HTTPRoute is written only when something of it changes', async () => {
     });
   expect(forms.length).toBeGreaterThan(1);
   expect(forms.filter((form, index) => form === forms[index - 1])).toEqual([]);
+});
+
+test('a set that is made while the number of instances changes costs no refused write', async () => {
+  scene = await startRunScene();
+  const { cluster } = scene;
+  let asked = 0;
+  cluster.intercept = async (verb, { kind }) => {
+    if (verb === 'patch' && kind === kinds.appWorkload.kind) asked += 1;
+    if (verb !== 'create' || kind !== statefulSetType.kind) return;
+    await scene.until(() => expect(cluster.all(kinds.appWorkload).map(({ spec }) => spec.instances)).toEqual([1]));
+    // The controller's watch hears of it too.
+    await setTimeout(50);
+  };
+  await scene.deploy('good:1');
+  await scene.until(() => expect(scene.app()?.status?.deployment).toMatchObject({ phase: 'Serving' }));
+  expect(asked).toBe(cluster.writes.filter(({ verb, kind }) => verb === 'patch' && kind === kinds.appWorkload.kind).length);
 });
