@@ -6,7 +6,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pod } from '../../src/lib/api/pod-kind.ts';
 import { foreignImage, fullQueue } from '../support/cause-fixtures.ts';
-import { kubectl, ringEnv, type Kf } from '../support/kf.ts';
+import { kubectl, kubectlJson, ringEnv, type Kf } from '../support/kf.ts';
 import { untilQuotaHolds } from '../support/quota.ts';
 import { why } from '../support/why.ts';
 import type { Scene } from './scene.ts';
@@ -56,8 +56,12 @@ function failing(sample: string): Failing[] {
 
 const isBad = (reason = ''): boolean => !['', 'PodInitializing', 'ContainerCreating'].includes(reason);
 
+type Seen = Pod & { type?: string; reason?: string; involvedObject?: { name: string } };
+
+const nameOf = ({ kind, metadata, involvedObject }: Seen): string => (kind === 'Event' ? involvedObject?.name : metadata.name) ?? '';
+
 /** Whether a pod, or an Event, shows that something fails. */
-function isSign(object: Pod & { type?: string }): boolean {
+function isSign(object: Seen): boolean {
   if (object.kind === 'Event') return object.type === 'Warning';
   const { status } = object;
   if (status?.phase === 'Failed') return true;
@@ -69,9 +73,15 @@ function isSign(object: Pod & { type?: string }): boolean {
   });
 }
 
-/** Watches the pods and Events of a space, and notes when the first sign came. */
+interface Sign {
+  at: number;
+  what: string;
+}
+
+/** Watches the pods and Events of a space, and notes the first sign at an object that was not there before. */
 class Signs {
-  first: number | undefined;
+  first: Sign | undefined;
+  readonly #former: ReadonlySet<string>;
   readonly #children = ['pods', 'events'].map((kind) => {
     const env = { ...process.env, KUBECONFIG: ringEnv('KF_TEST_KUBECONFIG') };
     return spawn('kubectl', ['get', kind, '-n', ringEnv('KF_TEST_SPACE_GUID'), '--watch-only', '-o', 'json'], {
@@ -80,15 +90,24 @@ class Signs {
     });
   });
 
-  constructor() {
+  constructor(former: readonly string[]) {
+    this.#former = new Set(former);
     for (const { stdout } of this.#children) {
       let rest = '';
       stdout.setEncoding('utf8').on('data', (text: string) => {
         const documents = `${rest}${text}`.split(/(?<=^\})\n/m);
         rest = documents.pop() ?? '';
-        for (const document of documents) if (isSign(JSON.parse(document) as Pod)) this.first ??= performance.now();
+        for (const document of documents) this.#take(JSON.parse(document) as Seen);
       });
     }
+  }
+
+  /** Late Events of the app before count for nothing. */
+  #take(object: Seen): void {
+    const name = nameOf(object);
+    if (!isSign(object) || this.#former.has(name)) return;
+    const reason = object.kind === 'Event' ? object.reason : object.status?.phase;
+    this.first ??= { at: performance.now(), what: `${object.kind ?? ''} ${reason ?? ''} of ${name}` };
   }
 
   end(): void {
@@ -100,9 +119,15 @@ class Signs {
 async function named(kf: Kf, app: string, cause: string, signs: Signs): Promise<number | undefined> {
   for (const began = performance.now(); performance.now() - began < giveUpMs; await sleep(lookMs)) {
     const said = await why(kf, app).catch(() => undefined);
-    if (said?.cause === cause) return Math.max(0, performance.now() - (signs.first ?? performance.now()));
+    if (said?.cause === cause) return Math.max(0, performance.now() - (signs.first?.at ?? performance.now()));
   }
   return undefined;
+}
+
+/** The objects of which pods and Events tell already. */
+async function namesBefore(): Promise<string[]> {
+  const { items } = await kubectlJson<{ items: Seen[] }>('get', 'pods,events', '-n', ringEnv('KF_TEST_SPACE_GUID'));
+  return items.map(nameOf);
 }
 
 /** Sets the memory that the quota of the space allows. */
@@ -116,12 +141,13 @@ async function allow(memory: string): Promise<void> {
 async function measure({ developer, auditor }: Scene, { cause, flags, memory, startMs = 0 }: Failing): Promise<number | undefined> {
   if (memory !== undefined) await allow(memory);
   const app = `bench-${cause}`;
-  const signs = new Signs();
+  const signs = new Signs(await namesBefore());
   // The watches begin first.
   await sleep(1_000);
   const pushed = developer.run(['push', app, ...flags]);
   try {
     const ms = await named(auditor, app, cause, signs);
+    console.log(`first sign: ${signs.first?.what ?? 'none'}`);
     return ms === undefined ? undefined : Math.max(0, ms - startMs);
   } finally {
     await pushed;
