@@ -45,7 +45,7 @@ export function readSettings(args: readonly string[], env: Readonly<Record<strin
     rootNamespace: env['KF_ROOT_NAMESPACE'] ?? places.rootNamespace,
     systemNamespace: env['KF_SYSTEM_NAMESPACE'] ?? places.systemNamespace,
     identity: env['KF_POD_NAME'] ?? `${hostname()}-${String(process.pid)}`,
-    leaseName: env['KF_LEASE_NAME'] ?? 'kf-controller',
+    leaseName: env['KF_LEASE_NAME'] ?? places.leaderRecord,
     httpPort: portOf(env['KF_HTTP_PORT']),
     logLevel: levelOf(values['log-level'] ?? env['KF_LOG_LEVEL']),
     reconcilers: (values.reconcilers ?? env['KF_RECONCILERS'] ?? '').split(',').filter((name) => name !== ''),

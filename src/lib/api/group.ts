@@ -311,6 +311,8 @@ export const places = {
   info: 'kf-info',
   infoKey: 'info.json',
   controllerAccount: 'kf-controller',
+  /** In the system namespace: the Lease of the controllers, and the RunnerInfo that says who holds it and since when. */
+  leaderRecord: 'kf-controller',
   registryService: 'kf-registry',
   /** In the system namespace: environment of every build, a key per variable. */
   installationEnv: 'kf-build-env',

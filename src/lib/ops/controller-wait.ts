@@ -1,14 +1,18 @@
 // Waits for the controller. A controller that does not react counts as absent, and the wait ends early.
 
+import { annotations, kinds, places } from '../api/group.ts';
 import type { KubeObject, ResourceType, Stored } from '../api/object.ts';
 import { KfError } from '../errors.ts';
 import { watchObject } from '../kube/watch-list.ts';
 import type { Session } from '../session/session.ts';
-import { unlessLate } from '../wait.ts';
+import { sleep, unlessLate } from '../wait.ts';
 import type { OpEvent } from '../events.ts';
 
 /** A controller that has not reacted to a change after this time counts as absent. It is the time that another replica needs to become the leader. */
 export const absentAfterMs = 20_000;
+
+/** How long a controller that works may take for a change, before the changes of others. */
+export const busyPatienceMs = 300_000;
 
 /** Used where the CLI acts directly in place of an absent controller, and where it does no harm if a controller does the same later. */
 export const absentAfterMsWhereDoneDirectly = 6_000;
@@ -24,25 +28,58 @@ export function awaitedIn(message: string): string {
     .replace(/\.$/, '');
 }
 
+/** A leader says every five seconds that it leads; after this time that must have changed. */
+const heartbeatMs = 8_000;
+
+/** When the controller that leads last said so, as it wrote it; undefined when nobody says, or may not be asked. */
+async function lastSaid({ cluster, signal }: Pick<Session, 'cluster' | 'signal'>): Promise<string | undefined> {
+  try {
+    const record = await cluster.get(kinds.runnerInfo, places.systemNamespace, places.leaderRecord, signal);
+    return record?.metadata.annotations?.[annotations.leaderRenewed];
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Resolves when no controller works: after `patienceMs`, and later as long as one says that it leads, because it may be busy with the changes of
+ * others. Where the CLI acts directly after a shorter time, nobody is asked. Rejects when the signal aborts.
+ */
+async function untilAbsent(session: Pick<Session, 'cluster' | 'signal'>, patienceMs: number): Promise<void> {
+  if (patienceMs < absentAfterMs) return sleep(patienceMs, session.signal);
+  await sleep(patienceMs - heartbeatMs, session.signal);
+  let said = await lastSaid(session);
+  for (;;) {
+    await sleep(heartbeatMs, session.signal);
+    const now = await lastSaid(session);
+    if (now === undefined || now === said) return;
+    said = now;
+  }
+}
+
 /**
  * Runs a wait that ends early when no controller seems to be running.
  * @param wait calls `alive` as soon as the controller has reacted
  * @returns undefined when it never did
  */
 export async function unlessAbsent<T>(
-  signal: AbortSignal,
+  { cluster, signal }: Pick<Session, 'cluster' | 'signal'>,
   wait: (signal: AbortSignal, alive: () => void) => Promise<T>,
   patienceMs = absentAfterMs,
 ): Promise<T | undefined> {
   const absent = new AbortController();
-  const timer = setTimeout(() => absent.abort(new KfError('accepted', 'No controller has taken up the change.')), patienceMs);
+  const settled = new AbortController();
+  untilAbsent({ cluster, signal: AbortSignal.any([signal, settled.signal]) }, patienceMs).then(
+    () => absent.abort(new KfError('accepted', 'No controller has taken up the change.')),
+    () => undefined,
+  );
   try {
-    return await wait(AbortSignal.any([signal, absent.signal]), () => clearTimeout(timer));
+    return await wait(AbortSignal.any([signal, absent.signal]), () => settled.abort());
   } catch (error) {
     if (absent.signal.aborted && !signal.aborted) return undefined;
     throw error;
   } finally {
-    clearTimeout(timer);
+    settled.abort();
   }
 }
 

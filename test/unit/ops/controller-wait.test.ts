@@ -1,63 +1,70 @@
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { kinds } from '../../../src/lib/api/group.ts';
-import type { Stored } from '../../../src/lib/api/object.ts';
-import type { CFOrg } from '../../../src/lib/api/types.generated.ts';
-import { KfError } from '../../../src/lib/errors.ts';
-import { waitForController, type Written } from '../../../src/lib/ops/controller-wait.ts';
-import type { OpEvent } from '../../../src/lib/events.ts';
-import { MemoryCluster } from '../../support/memory-cluster.ts';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { annotations } from '../../../src/lib/api/group.ts';
+import type { Cluster } from '../../../src/lib/kube/cluster.ts';
+import { absentAfterMs, unlessAbsent } from '../../../src/lib/ops/controller-wait.ts';
 
-let cluster: MemoryCluster;
-let org: Stored<CFOrg>;
-let events: OpEvent[];
-
-beforeEach(async () => {
-  vi.useFakeTimers();
-  cluster = new MemoryCluster();
-  org = await cluster.create(kinds.org, { metadata: { name: 'org', namespace: 'cf' }, spec: { displayName: 'shop' } });
-  events = [];
-});
+beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-const isDone = (seen: CFOrg): boolean => seen.metadata.annotations?.['done'] === 'yes';
-
-function wait(options: Partial<Written<CFOrg>> = {}): Promise<CFOrg> {
-  const session = { cluster, signal: new AbortController().signal, report: (event: OpEvent) => void events.push(event) };
-  const written = { type: kinds.org, object: org, what: "'shop'", ...options };
-  return waitForController(session, written, isDone, () => ({ type: 'awaiting-controller' }));
+/** A cluster in which a controller says every five seconds that it leads, until it is gone. */
+function led(untilMs: number, refuses = false): { cluster: Cluster; asked: () => number } {
+  const began = Date.now();
+  let asked = 0;
+  const get = async (): Promise<unknown> => {
+    asked += 1;
+    if (refuses) throw new Error('forbidden');
+    const said = Math.floor(Math.min(Date.now() - began, untilMs) / 5_000);
+    return { metadata: { annotations: { [annotations.leaderRenewed]: String(said) } } };
+  };
+  return { cluster: { get } as unknown as Cluster, asked: () => asked };
 }
 
-it('the wait is reported until the controller has made the change', async () => {
-  const waiting = wait();
-  await vi.advanceTimersByTimeAsync(100);
-  expect(events).toEqual([{ type: 'awaiting-controller' }]);
-  await cluster.mergePatch(kinds.org, 'cf', 'org', { metadata: { annotations: { done: 'yes' } } });
-  expect((await waiting).metadata.annotations).toEqual({ done: 'yes' });
-  expect(events.at(-1)).toEqual({ type: 'done' });
+/** A wait that `ms` later has its result. `reacts` ms after its begin the controller has reacted. */
+const lasting =
+  (ms: number, reacts = Infinity) =>
+  (signal: AbortSignal, alive: () => void): Promise<string> =>
+    new Promise((resolve, reject) => {
+      if (reacts !== Infinity) setTimeout(alive, reacts);
+      setTimeout(() => resolve('done'), ms);
+      signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+    });
+
+const { signal } = new AbortController();
+
+async function after(ms: number, waiting: Promise<string | undefined>): Promise<string> {
+  let said = 'waits';
+  void waiting.then((result) => (said = result ?? 'absent'));
+  await vi.advanceTimersByTimeAsync(ms);
+  return said;
+}
+
+test('a controller that says nothing is absent when the time is up', async () => {
+  const { cluster } = led(0);
+  const waiting = unlessAbsent({ cluster, signal }, lasting(600_000));
+  expect(await after(absentAfterMs - 1, waiting)).toBe('waits');
+  expect(await after(1, waiting)).toBe('absent');
 });
 
-it('without a controller the change is reported as accepted after 20 s', async () => {
-  const waiting = wait().catch((error: unknown) => error);
-  await vi.advanceTimersByTimeAsync(20_001);
-  const error = await waiting;
-  expect(error).toMatchObject({
-    code: 'accepted',
-    message: "'shop' is accepted, but no controller has taken it up; it waits in the cluster.",
-  });
-  expect(events.at(-1)).toEqual({ type: 'done' });
+test('a controller that leads and is busy is waited for', async () => {
+  const { cluster } = led(Infinity);
+  expect(await after(100_000, unlessAbsent({ cluster, signal }, lasting(100_000)))).toBe('done');
 });
 
-it('a controller that reports what it waits for counts as present, but late', async () => {
-  const late = (_last: CFOrg, waitedMs: number): KfError => new KfError('timeout', `not after ${waitedMs} ms`);
-  const waiting = wait({ late, patienceMs: 1000 }).catch((error: unknown) => error);
-  await vi.advanceTimersByTimeAsync(1001);
-  expect(await waiting).toMatchObject({ code: 'timeout', message: 'not after 1000 ms' });
+test('a controller that ends while it is waited for is absent soon after that', async () => {
+  const { cluster } = led(60_000);
+  const waiting = unlessAbsent({ cluster, signal }, lasting(600_000));
+  expect(await after(60_000, waiting)).toBe('waits');
+  expect(await after(20_000, waiting)).toBe('absent');
 });
 
-it('the wait ends if the object is deleted', async () => {
-  const waiting = wait().catch((error: unknown) => error);
-  await vi.advanceTimersByTimeAsync(100);
-  await cluster.delete(kinds.org, 'cf', 'org');
-  await vi.advanceTimersByTimeAsync(100);
-  expect(await waiting).toMatchObject({ code: 'not-found', message: "'shop' was deleted meanwhile." });
+test('whoever may not read who leads waits no longer than before', async () => {
+  const { cluster } = led(Infinity, true);
+  expect(await after(absentAfterMs, unlessAbsent({ cluster, signal }, lasting(600_000)))).toBe('absent');
+});
+
+test('nobody is asked once the controller has reacted, and where the command acts itself', async () => {
+  const { cluster, asked } = led(Infinity);
+  expect(await after(300_000, unlessAbsent({ cluster, signal }, lasting(300_000, 5_000)))).toBe('done');
+  expect(await after(6_000, unlessAbsent({ cluster, signal }, lasting(300_000), 6_000))).toBe('absent');
+  expect(asked()).toBe(0);
 });

@@ -75,7 +75,7 @@ export async function waitUntilStopped(session: SpaceSession, app: Stored<CFApp>
   const how = { timeoutMs: startTimeoutMs(env), describe: `app '${app.spec.displayName}' to stop` };
   const watch = (until: AbortSignal): Promise<true> =>
     watchObject(cluster, kinds.app, { ns: space.guid, name, known: app }, check, { ...how, signal: until });
-  const seen = await unlessAbsent(signal, watch, absentAfterMsWhereDoneDirectly);
+  const seen = await unlessAbsent({ cluster, signal }, watch, absentAfterMsWhereDoneDirectly);
   if (seen === undefined) return stopDirectly(session, app);
   const { waitUntilUnrouted } = await import('../routes/unrouted.ts');
   await waitUntilUnrouted(session, app);

@@ -214,7 +214,7 @@ export async function waitForRollout(
     return options.watch?.(look, how) ?? watchObject(cluster, kinds.app, target, look, how);
   };
   try {
-    const verdict = await unlessAbsent(signal, watch, Math.min(options.patienceMs ?? absentAfterMs, timeoutMs));
+    const verdict = await unlessAbsent({ cluster, signal }, watch, Math.min(options.patienceMs ?? absentAfterMs, timeoutMs));
     if (verdict === undefined) throw nobodyThere(app);
     if (verdict.deployment.phase === 'Failed') throw await failure(cluster, verdict.app, verdict.deployment, options);
     return verdict;

@@ -131,9 +131,11 @@ async function waitForInstances(session: SpaceSession, app: Stored<CFApp>, proce
   };
   const watch = (until: AbortSignal, alive: () => void): Promise<true> =>
     watchObject(cluster, kinds.process, { ns: space.guid, name }, (seen) => check(seen, alive), { ...how, signal: until });
-  const done = await unlessAbsent(AbortSignal.any([signal, stuck.signal]), watch, absentAfterMsWhereDoneDirectly).finally(() =>
-    clearTimeout(timer),
-  );
+  const done = await unlessAbsent(
+    { cluster, signal: AbortSignal.any([signal, stuck.signal]) },
+    watch,
+    absentAfterMsWhereDoneDirectly,
+  ).finally(() => clearTimeout(timer));
   if (done === true) await waitForApp(session, app, process);
   report({ type: 'done' });
   if (done === true || (await scaleDirectly(session, app, process, wanted))) return;

@@ -104,7 +104,7 @@ export async function waitForBuild(
   const timeoutMs = timeoutFrom(env, 'CF_STAGING_TIMEOUT');
   try {
     const ended = await unlessAbsent(
-      signal,
+      { cluster, signal },
       (present, alive) => {
         const check = (live: Stored<CFBuild> | undefined): Stored<CFBuild> | undefined => {
           if (live?.status?.conditions !== undefined) alive();

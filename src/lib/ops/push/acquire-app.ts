@@ -10,7 +10,7 @@ import { KfError } from '../../errors.ts';
 import { retryOnConflict } from '../../kube/retry-on-conflict.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { buildApp } from '../../../templates/app.ts';
-import { absentAfterMs } from '../controller-wait.ts';
+import { busyPatienceMs, unlessAbsent } from '../controller-wait.ts';
 import { findAppIfAny, nameInOtherCapitals } from '../find.ts';
 import { AppFollower } from './app-follower.ts';
 import { takeOver } from './lock.ts';
@@ -52,7 +52,9 @@ const isClaimed = (app: Stored<CFApp>): boolean => findCondition(app, conditionT
 async function settleName(session: SpaceSession, follower: AppFollower, name: string): Promise<boolean> {
   const isJudged = (app: Stored<CFApp>): boolean => (findCondition(app, conditionTypes.claimed)?.status ?? 'Unknown') !== 'Unknown';
   try {
-    const app = await follower.until(`the name '${name}' to be claimed`, absentAfterMs, isJudged, session.signal);
+    const claimed = `the name '${name}' to be claimed`;
+    const app = await unlessAbsent(session, (until) => follower.until(claimed, busyPatienceMs, isJudged, until));
+    if (app === undefined) throw nobodyClaims(name);
     return isClaimed(app);
   } catch (error) {
     if (error instanceof KfError && error.code === 'timeout') throw nobodyClaims(name);

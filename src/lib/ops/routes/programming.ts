@@ -41,7 +41,7 @@ export async function waitUntilProgrammed(session: SpaceSession, route: Stored<C
   });
   const late = (seen: Stored<CFRoute>, waitedMs: number): KfError | undefined => notLoaded(seen, url, waitedMs);
   const written = { type: kinds.route, object: route, what: `Route ${url}`, patienceMs: gatewayPatienceMs, late };
-  const waited = await unlessAbsent(session.signal, (signal, alive) => {
+  const waited = await unlessAbsent(session, (signal, alive) => {
     const isDone = (seen: Stored<CFRoute>): boolean => {
       if (currentCondition(seen, conditionTypes.ready) !== undefined) alive();
       return hasLoaded(seen);

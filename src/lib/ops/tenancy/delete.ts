@@ -40,10 +40,10 @@ function reasonOf(place: Place): string {
 
 /** @throws KfError `accepted` when it still exists after the longest time, with what blocks it */
 async function untilGone<T extends Place>(session: Session, { type, object, what, list }: Leaving<T>): Promise<void> {
-  const { cluster, report, signal: ended } = session;
+  const { cluster, report } = session;
   const { namespace, name, uid } = object.metadata;
   let reason = '';
-  const isGone = await unlessAbsent(ended, (signal, alive) => {
+  const isGone = await unlessAbsent(session, (signal, alive) => {
     const check = (seen: Stored<T> | undefined): true | undefined => {
       if (seen?.metadata.uid !== uid) return true;
       reason = reasonOf(seen);

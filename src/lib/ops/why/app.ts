@@ -21,7 +21,7 @@ import { logOfFailure, readEnds } from '../apps/last-lines.ts';
 import { memoryAskedFor } from '../apps/process-memory.ts';
 import { diffRevisions } from '../apps/revision-diff.ts';
 import { findRevisions, pickRevision } from '../apps/revisions.ts';
-import { absentAfterMs } from '../controller-wait.ts';
+import { busyPatienceMs, unlessAbsent } from '../controller-wait.ts';
 import { whyBuild } from './build.ts';
 import { recordedEnd } from './endings.ts';
 import { warningsAbout } from './evidence.ts';
@@ -50,8 +50,9 @@ async function untilSeen({ cluster, space, signal, report }: SpaceSession, app: 
     return undefined;
   };
   const target = { ns: space.guid, name: app.metadata.name, known: app };
-  const options = { timeoutMs: absentAfterMs, signal, describe: 'the controller' };
-  return unlessLate(watchObject(cluster, kinds.app, target, seen, options)).finally(() => report({ type: 'done' }));
+  const wait = (until: AbortSignal): Promise<Stored<CFApp> | undefined> =>
+    unlessLate(watchObject(cluster, kinds.app, target, seen, { timeoutMs: busyPatienceMs, signal: until, describe: 'the controller' }));
+  return unlessAbsent({ cluster, signal }, wait).finally(() => report({ type: 'done' }));
 }
 
 async function readParts({ cluster, space, signal }: SpaceSession, app: Stored<CFApp>): Promise<Parts> {
