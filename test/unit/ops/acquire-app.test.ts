@@ -17,7 +17,8 @@ afterEach(() => {
 
 function sessionOf(cluster: MemoryCluster): SpaceSession {
   const report = (): void => undefined;
-  return { cluster, space: { guid: ns, name: ns }, report, changedBy: async () => 'somebody' } as unknown as SpaceSession;
+  const { signal } = new AbortController();
+  return { cluster, space: { guid: ns, name: ns }, signal, report, changedBy: async () => 'somebody' } as unknown as SpaceSession;
 }
 
 function madeBy(push: string | undefined, name: string): CFApp {
