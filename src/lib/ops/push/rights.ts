@@ -10,7 +10,7 @@ import type { AppPlan } from '../../manifest/plan.ts';
 import { RegistryError } from '../../oci/errors.ts';
 import type { RegistryClient } from '../../oci/registry.ts';
 import type { SpaceSession } from '../../session/session.ts';
-import { openSpaceRegistry } from '../registry/access.ts';
+import { openSpaceRegistry, withNamedRegistry } from '../registry/access.ts';
 
 const { group } = kinds.app;
 
@@ -45,15 +45,17 @@ export function assertMayPush(session: SpaceSession, plan: AppPlan, builds = tru
 
 /**
  * Tests the installation's own registry with one request: it is running, accepts the space's credential, and the user may reach it. The request is
- * the one that begins an upload, for a repository that does not exist. @throws KubeError `forbidden`, RegistryError
+ * the one that begins an upload, for a repository that does not exist.
+ * @throws KubeError `forbidden`, KfError `upload` when the registry does not answer, RegistryError
  */
 export async function openRegistry(session: SpaceSession, info: KfInfo): Promise<RegistryClient> {
   const { cluster, space, signal } = session;
   const client = await openSpaceRegistry(cluster, info, space.guid, signal);
   // Outside registries give different answers for a repository that does not exist yet.
   if (!isInClusterRegistry(info.registry)) return client;
+  const repository = repositoryPath(info.registry, space.guid, randomUUID(), 'packages');
   try {
-    await client.headManifest(repositoryPath(info.registry, space.guid, randomUUID(), 'packages'), 'latest', signal);
+    await withNamedRegistry(info, () => client.headManifest(repository, 'latest', signal), 'Push again when it answers.');
   } catch (error) {
     // The refusal of the API server's proxy looks like the registry's own.
     if (error instanceof RegistryError && error.answer.status === 403) await assertAccess(cluster, [uploads(info)], signal);
