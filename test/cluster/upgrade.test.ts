@@ -54,9 +54,11 @@ const itemsOf = async <T>(...args: string[]): Promise<T[]> =>
 async function appPods(): Promise<Record<string, { uid: string; restarts: number | undefined }[]>> {
   const [pods, live] = await Promise.all([itemsOf<Pod>('pods', '-l', 'korifi.cloudfoundry.org/process-type'), itemsOf<App>('cfapps')]);
   const names = new Map(live.map(({ metadata, spec }) => [metadata.name, spec.displayName]));
+  const appOf = ({ metadata }: Pod): string => names.get(metadata.labels['korifi.cloudfoundry.org/app-guid'] ?? '') ?? '';
+  // An earlier build deletes an app before the pods of the app have ended.
   const byApp = Object.groupBy(
-    pods,
-    ({ metadata }) => names.get(metadata.labels['korifi.cloudfoundry.org/app-guid'] ?? '') ?? metadata.name,
+    pods.filter((pod) => appOf(pod) !== ''),
+    appOf,
   );
   const facts = ({ metadata, status }: Pod): { uid: string; restarts: number | undefined } => ({
     uid: metadata.uid,
