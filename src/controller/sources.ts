@@ -23,6 +23,7 @@ import { networkPolicyType } from '../lib/api/network-policy.ts';
 import { httpRouteType, referenceGrantType } from '../lib/api/gateway.ts';
 import { annotations, kinds, labels, places } from '../lib/api/group.ts';
 import type { AppWorkload, BuildWorkload, TaskWorkload } from '../lib/api/types.generated.ts';
+import { awayTaints } from './instances/nodes.ts';
 import type { Source } from './runtime/informer.ts';
 import { defined } from '../lib/defined.ts';
 
@@ -50,14 +51,14 @@ function withoutTemplate<T extends StatefulSet | Stored<Job>>(object: T): T {
   return { ...object, spec };
 }
 
-/** The controller reads only the addresses of a node, whether it answers, and whether it takes new pods. */
+/** The controller reads only the addresses of a node, whether it answers, and whether it takes pods. */
 function trimNode({ apiVersion, kind, metadata: { name, uid, resourceVersion }, spec, status }: Stored<Node>): Stored<Node> {
   const { addresses = [], conditions = [] } = status ?? {};
   const ready = conditions.find(({ type }) => type === 'Ready');
   return {
     ...defined({ apiVersion, kind }),
     metadata: { name, uid, resourceVersion },
-    spec: defined({ unschedulable: spec?.unschedulable }),
+    spec: defined({ unschedulable: spec?.unschedulable, taints: spec?.taints?.filter(({ key }) => awayTaints.has(key)) }),
     status: {
       addresses,
       conditions:

@@ -16,6 +16,16 @@ const podsByNode: Index = index<Pod>(podType, 'node', ({ spec }) => (spec?.nodeN
 /** The index that {@link watchNodes} needs. */
 export const nodeIndexes: readonly Index[] = [podsByNode];
 
+/**
+ * How long a node may look lost that is not. After a restart of the API server, those who judge nodes read them again only after some 30 s, and a
+ * kubelet reports every 10 s.
+ */
+const returnMs = 60_000;
+/** The scheduler waits up to 10 s until it tries a pod again, after a node came back. */
+const settleMs = 20_000;
+/** Of a node that does not report that it is ready (kubernetes.io/docs/reference/labels-annotations-taints). */
+export const awayTaints: ReadonlySet<string> = new Set(['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable']);
+
 const readyOf = ({ status }: Node) => status?.conditions?.find(({ type }) => type === 'Ready');
 const silentSince = (node: Node): number | undefined => {
   const ready = readyOf(node);
@@ -36,6 +46,29 @@ export function watchNodes(keys: (pod: Stored<Pod>) => readonly string[]): Watch
 export function lostSince(stores: Stores, name: string | undefined): number | undefined {
   const node = stores.of(nodeType).get(undefined, name ?? '');
   return node === undefined ? undefined : silentSince(node);
+}
+
+/** Nodes that went away or came back a moment ago, and may take a pod that no node takes now. */
+export interface NodesInMotion {
+  /** Names of those that are not ready. */
+  away: string[];
+  /** Milliseconds of the wall clock until which one of all these nodes may still take the pod. */
+  until: number;
+}
+
+/** The nodes that may take a pod soon: those that are not ready, whenever they went, and until when to wait for them or for the scheduler. */
+export function nodesInMotion(stores: Stores): NodesInMotion {
+  const away: string[] = [];
+  let until = 0;
+  for (const node of stores.of(nodeType).list()) {
+    if (node.spec?.unschedulable === true) continue;
+    const ready = readyOf(node);
+    const changed = Date.parse(ready?.lastTransitionTime ?? '') || 0;
+    const isAway = ready?.status !== 'True' || node.spec?.taints?.some(({ key }) => awayTaints.has(key)) === true;
+    if (isAway) away.push(node.metadata.name);
+    until = Math.max(until, changed + (isAway ? returnMs : settleMs));
+  }
+  return { away, until };
 }
 
 /** True for a node that takes no new pods: its operator empties it, or is about to. */

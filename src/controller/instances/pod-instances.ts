@@ -13,7 +13,7 @@ import { eventTime, latestEvent } from '../runtime/latest-event.ts';
 import { Remembered } from '../runtime/memory.ts';
 import { index, watch, type Context, type Index, type Stores, type Watch } from '../runtime/reconciler.ts';
 import type { Instances, Problem } from './instances.ts';
-import { isLeaving, lostSince, nodeIndexes, watchNodes } from './nodes.ts';
+import { isLeaving, lostSince, nodeIndexes, nodesInMotion, watchNodes } from './nodes.ts';
 import { instanceOf } from './pod-state.ts';
 
 /** Kubelets rotate a log at 10 MiB; this is some more. */
@@ -149,6 +149,7 @@ export function podInstances(context: Context): Instances {
           firstSeen: (cause: string) => firstSeen(context, uid, cause, now),
           lostSince: lostSince(context.stores, node),
           leaving: isLeaving(context.stores, node),
+          nodesInMotion: () => nodesInMotion(context.stores),
         };
         const instance = instanceOf(pod, facts);
         // The pod has overcome its causes: one that comes back later gets its whole patience again.

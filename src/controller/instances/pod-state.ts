@@ -11,7 +11,7 @@ import type { ContainerStateTerminated, ContainerStatus } from '../../lib/api/po
 import type { Expectations, Instance, Problem } from './instances.ts';
 import { defined } from '../../lib/defined.ts';
 import { timestamp } from '../runtime/clock.ts';
-import { lostNodeText } from './nodes.ts';
+import { lostNodeText, type NodesInMotion } from './nodes.ts';
 
 /** How long a cause that might go away is watched before it counts as a failure. */
 const patienceMs = 8_000;
@@ -19,6 +19,9 @@ const patienceMs = 8_000;
 const crashPatienceMs = 10_000;
 /** When no cause is known: image pull and volumes may take this long in addition to the app's own start. */
 const idleStartMs = 120_000;
+
+/** How many nodes a message names. */
+const mostNodes = 5;
 
 const imageReasons = new Set([
   'ErrImagePull',
@@ -52,6 +55,8 @@ export interface PodFacts {
   lostSince?: number | undefined;
   /** The pod's node takes no new pods. */
   leaving?: boolean;
+  /** Asked for a pod that no node takes. */
+  nodesInMotion?: () => NodesInMotion;
 }
 
 function appContainer(pod: Pod): ContainerStatus | undefined {
@@ -71,13 +76,16 @@ function patient(problem: Omit<Problem, 'final' | 'lookAgainMs'>, since: number,
   return left <= 0 ? { ...problem, final: true, byTime: true } : { ...problem, final: false, lookAgainMs: left };
 }
 
-function unschedulable(pod: Pod, { now }: PodFacts): Problem | undefined {
+function unschedulable(pod: Pod, { now, nodesInMotion }: PodFacts): Problem | undefined {
   const scheduled = condition(pod, 'PodScheduled');
   if (scheduled?.status !== 'False') return undefined;
   const since = time(scheduled.lastTransitionTime);
   const said = scheduled.message ?? scheduled.reason ?? 'no reason given';
-  const problem = { reason: 'Unschedulable' as const, cause: causeOfScheduling(said), message: `No node can run the instance: ${said}` };
-  return patient(problem, Number.isNaN(since) ? now : since, now);
+  const { away = [], until = 0 } = nodesInMotion?.() ?? {};
+  const notReady = away.length === 0 ? '' : ` Not ready: ${away.slice(0, mostNodes).join(', ')}${away.length > mostNodes ? ', …' : ''}.`;
+  const message = `No node can run the instance: ${said}${notReady}`;
+  const problem = { reason: 'Unschedulable' as const, cause: causeOfScheduling(said), message };
+  return patient(problem, Math.max(Number.isNaN(since) ? now : since, until - patienceMs), now);
 }
 
 function waiting(status: ContainerStatus, { now, firstSeen }: PodFacts): Problem | undefined {

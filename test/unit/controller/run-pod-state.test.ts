@@ -73,6 +73,37 @@ const unschedulable = (seconds: number): CoreCondition => ({
   type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message: '0/1 nodes are available: 1 Insufficient memory.', lastTransitionTime: ago(seconds),
 }); // prettier-ignore
 
+describe('an instance that no node takes', () => {
+  const stuck = pod({ scheduled: unschedulable(30), age: 30 });
+  const motion = (seconds: number, away: string[]): PodFacts => facts({ nodesInMotion: () => ({ away, until: now + seconds * 1_000 }) });
+
+  test('waits for a node that went away a moment ago, and names it', () => {
+    expect(problemOf(stuck, motion(40, ['node-1']))).toEqual({
+      reason: 'Unschedulable',
+      cause: 'no-room',
+      message: 'No node can run the instance: 0/1 nodes are available: 1 Insufficient memory. Not ready: node-1.',
+      final: false,
+      lookAgainMs: 40_000,
+    });
+  });
+
+  test('waits for the scheduler after a node came back', () => {
+    expect(problemOf(stuck, motion(5, []))).toMatchObject({ final: false, lookAgainMs: 5_000 });
+  });
+
+  test('has failed when the nodes have been away for long, and five of them are named', () => {
+    const away = ['a', 'b', 'c', 'd', 'e', 'f'];
+    expect(problemOf(stuck, motion(-1, away))).toMatchObject({
+      final: true,
+      message: expect.stringMatching(/ Not ready: a, b, c, d, e, …\.$/),
+    });
+  });
+
+  test('gets its own patience when no node moves', () => {
+    expect(problemOf(pod({ scheduled: unschedulable(3) }), motion(-3_600, []))).toMatchObject({ final: false, lookAgainMs: 5_000 });
+  });
+});
+
 describe('an instance on a node that does not answer', () => {
   const lost = facts({ lostSince: now - 5_000 });
   const cause = { state: 'DOWN', since: '2026-11-21T09:59:55Z', problem: { cause: 'node-lost', final: false } };
