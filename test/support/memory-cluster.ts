@@ -82,6 +82,7 @@ function withoutEmpty(metadata: ObjectMeta): ObjectMeta {
 /** All views of one instance share its state; `writes` records the writes. */
 export class MemoryCluster implements Cluster {
   readonly identity = { context: 'memory', server: 'memory', user: 'controller' };
+  awayAt = -Infinity;
   readonly writes: RecordedWrite[] = [];
   /** Container logs by `<namespace>/<pod>`. */
   readonly logTexts = new Map<string, string>();

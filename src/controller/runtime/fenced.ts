@@ -86,6 +86,9 @@ export function fence(cluster: Cluster, fencing: FenceOptions): FencedCluster {
   };
   return {
     identity: cluster.identity,
+    get awayAt() {
+      return cluster.awayAt;
+    },
     table: (type, list) => cluster.table(type, list),
     watch: (type, watch) => cluster.watch(type, watch),
     async list(type, list) {

@@ -77,6 +77,10 @@ class Client implements Cluster {
     this.#isLocal = ['127.0.0.1', '[::1]', 'localhost'].includes(endpoint.url.hostname);
   }
 
+  get awayAt(): number {
+    return this.#transport.awayAt;
+  }
+
   async get<T extends KubeObject>(
     type: ResourceType<T>,
     ns: string | undefined,

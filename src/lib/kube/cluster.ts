@@ -126,6 +126,8 @@ export interface RawResponse {
 export interface Cluster {
   /** The context's name, the server's URL and the kubeconfig user's name, for messages. */
   readonly identity: { context: string; server: string; user: string };
+  /** When the server was last found to be away, in milliseconds of `performance.now()`; -Infinity when it always answered. */
+  readonly awayAt: number;
   /** The object, or undefined when it does not exist (404). */
   get<T extends KubeObject>(
     type: ResourceType<T>,

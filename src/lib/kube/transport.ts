@@ -108,7 +108,6 @@ export class Transport {
   #agent: HttpAgent | undefined;
   #agentCredential: Credential = {};
   #answeredOnce = false;
-  /** When the server was last found to be away. */
   #awayAt = -Infinity;
   /** When the server last said that it is ready. */
   #readyAt = -Infinity;
@@ -116,6 +115,11 @@ export class Transport {
   constructor(endpoint: Endpoint, tuning: TransportTuning = {}) {
     this.#endpoint = endpoint;
     this.#tuning = { patienceMs: 20_000, connectTimeoutMs: 10_000, backoffBaseMs: 150, onDate: () => undefined, ...tuning };
+  }
+
+  /** When the server was last found to be away, in milliseconds of `performance.now()`. */
+  get awayAt(): number {
+    return this.#awayAt;
   }
 
   /** The response as soon as its headers have arrived, whatever its status. Throws KubeError `unreachable`, or the signal's reason. */

@@ -29,7 +29,7 @@ export function awaitedIn(message: string): string {
 }
 
 /** A leader says every five seconds that it leads; after this time that must have changed. */
-const heartbeatMs = 8_000;
+export const heartbeatMs = 8_000;
 
 /** When the controller that leads last said so, as it wrote it; undefined when nobody says, or may not be asked. */
 async function lastSaid({ cluster, signal }: Pick<Session, 'cluster' | 'signal'>): Promise<string | undefined> {
@@ -41,19 +41,28 @@ async function lastSaid({ cluster, signal }: Pick<Session, 'cluster' | 'signal'>
   }
 }
 
-/**
- * Resolves when no controller works: after `patienceMs`, and later as long as one says that it leads, because it may be busy with the changes of
- * others. Where the CLI acts directly after a shorter time, nobody is asked. Rejects when the signal aborts.
- */
-async function untilAbsent(session: Pick<Session, 'cluster' | 'signal'>, patienceMs: number): Promise<void> {
-  if (patienceMs < absentAfterMs) return sleep(patienceMs, session.signal);
-  await sleep(patienceMs - heartbeatMs, session.signal);
+/** Resolves when no controller says that it leads, but not before `leftMs`. Where the CLI acts directly after a short time, nobody is asked. */
+async function untilSilent(session: Pick<Session, 'cluster' | 'signal'>, leftMs: number, isAsked: boolean): Promise<void> {
+  if (!isAsked) return sleep(Math.max(0, leftMs), session.signal);
+  await sleep(Math.max(0, leftMs - heartbeatMs), session.signal);
   let said = await lastSaid(session);
   for (;;) {
     await sleep(heartbeatMs, session.signal);
     const now = await lastSaid(session);
     if (now === undefined || now === said) return;
     said = now;
+  }
+}
+
+/**
+ * Resolves when no controller works: after `patienceMs`, and later as long as one says that it leads, because it may be busy with the changes of
+ * others. Time in which the API server was away does not count: no controller can work then, and a new leader needs its time afterwards. Rejects
+ * when the signal aborts.
+ */
+async function untilAbsent(session: Pick<Session, 'cluster' | 'signal'>, patienceMs: number): Promise<void> {
+  for (let from = performance.now(); ; from = session.cluster.awayAt) {
+    await untilSilent(session, patienceMs - (performance.now() - from), patienceMs >= absentAfterMs);
+    if (session.cluster.awayAt <= from) return;
   }
 }
 
@@ -90,7 +99,7 @@ export interface Written<T extends KubeObject> {
   /** As the subject of a sentence: `Route x.example.com`. */
   what: string;
   patienceMs?: number;
-  /** The error when the time is up. If left out: the object is accepted, and no controller has processed it. */
+  /** The error after `patienceMs`. If it is left out or gives none, a controller that leads is waited for: it may be busy with other changes. */
   late?: (last: Stored<T>, patienceMs: number) => KfError | undefined;
 }
 
@@ -98,7 +107,7 @@ export interface Written<T extends KubeObject> {
  * Waits until the controller has processed an object, and reports what it waits for.
  * @param isDone throws an error that ends the wait
  * @returns the processed object
- * @throws KfError `not-found` when it is deleted, `accepted` without a controller
+ * @throws KfError `not-found` when it is deleted, `accepted` without a controller, and what `late` gives after `patienceMs`
  */
 export async function waitForController<T extends KubeObject>(
   { cluster, signal, report }: Pick<Session, 'cluster' | 'signal' | 'report'>,
@@ -116,12 +125,19 @@ export async function waitForController<T extends KubeObject>(
     return undefined;
   };
   const where = { ns: namespace, name, known: object };
+  const tooLate = new AbortController();
+  const timer = setTimeout(() => {
+    const error = late?.(last, patienceMs);
+    if (error !== undefined) tooLate.abort(error);
+  }, patienceMs);
+  const wait = (until: AbortSignal): Promise<Stored<T> | undefined> =>
+    unlessLate(watchObject(cluster, type, where, check, { timeoutMs: busyPatienceMs, signal: until, describe: what }));
   try {
-    return await watchObject(cluster, type, where, check, { timeoutMs: patienceMs, signal, describe: what });
-  } catch (error) {
-    if (!(error instanceof KfError) || error.code !== 'timeout') throw error;
-    throw late?.(last, patienceMs) ?? nobodyTookUp(what, error);
+    const done = await unlessAbsent({ cluster, signal: AbortSignal.any([signal, tooLate.signal]) }, wait, patienceMs);
+    if (done === undefined) throw late?.(last, patienceMs) ?? nobodyTookUp(what);
+    return done;
   } finally {
+    clearTimeout(timer);
     report({ type: 'done' });
   }
 }
@@ -144,7 +160,7 @@ export async function waitUntilDeleted<T extends KubeObject>(
 }
 
 /** The error for a change that no controller has taken up. @param what as the subject of a sentence */
-export function nobodyTookUp(what: string, cause?: unknown): KfError {
+export function nobodyTookUp(what: string): KfError {
   const message = `${what} is accepted, but no controller has taken it up; it waits in the cluster.`;
-  return new KfError('accepted', message, { hints: [whereControllerIs], cause });
+  return new KfError('accepted', message, { hints: [whereControllerIs] });
 }

@@ -1,13 +1,18 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { annotations } from '../../../src/lib/api/group.ts';
-import type { Cluster } from '../../../src/lib/kube/cluster.ts';
-import { absentAfterMs, unlessAbsent } from '../../../src/lib/ops/controller-wait.ts';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { annotations, kinds } from '../../../src/lib/api/group.ts';
+import type { Cluster, WatchOptions } from '../../../src/lib/kube/cluster.ts';
+import { defined } from '../../../src/lib/defined.ts';
+import { KfError } from '../../../src/lib/errors.ts';
+import { absentAfterMs, heartbeatMs, unlessAbsent, waitForController, type Written } from '../../../src/lib/ops/controller-wait.ts';
+import type { CFRoute } from '../../../src/lib/api/types.generated.ts';
+import { sleep } from '../../../src/lib/wait.ts';
+import { asStored } from '../../support/stored.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 /** A cluster in which a controller says every five seconds that it leads, until it is gone. */
-function led(untilMs: number, refuses = false): { cluster: Cluster; asked: () => number } {
+function led(untilMs: number, refuses = false): { cluster: Cluster; asked: () => number; away: () => void } {
   const began = Date.now();
   let asked = 0;
   const get = async (): Promise<unknown> => {
@@ -16,7 +21,8 @@ function led(untilMs: number, refuses = false): { cluster: Cluster; asked: () =>
     const said = Math.floor(Math.min(Date.now() - began, untilMs) / 5_000);
     return { metadata: { annotations: { [annotations.leaderRenewed]: String(said) } } };
   };
-  return { cluster: { get } as unknown as Cluster, asked: () => asked };
+  const cluster = { get, awayAt: -Infinity };
+  return { cluster: cluster as unknown as Cluster, asked: () => asked, away: () => void (cluster.awayAt = performance.now()) };
 }
 
 /** A wait that `ms` later has its result. `reacts` ms after its begin the controller has reacted. */
@@ -67,4 +73,62 @@ test('nobody is asked once the controller has reacted, and where the command act
   expect(await after(300_000, unlessAbsent({ cluster, signal }, lasting(300_000, 5_000)))).toBe('done');
   expect(await after(6_000, unlessAbsent({ cluster, signal }, lasting(300_000), 6_000))).toBe('absent');
   expect(asked()).toBe(0);
+});
+
+test('an API server that was away gives the controller the whole time again', async () => {
+  const { cluster, away } = led(0);
+  const waiting = unlessAbsent({ cluster, signal }, lasting(600_000));
+  expect(await after(15_000, waiting)).toBe('waits');
+  away();
+  expect(await after(absentAfterMs - 1, waiting)).toBe('waits');
+  expect(await after(heartbeatMs, waiting)).toBe('absent');
+});
+
+test('so it does where the command acts itself', async () => {
+  const { cluster, away } = led(0);
+  const waiting = unlessAbsent({ cluster, signal }, lasting(600_000), 6_000);
+  expect(await after(4_000, waiting)).toBe('waits');
+  away();
+  expect(await after(5_999, waiting)).toBe('waits');
+  expect(await after(1, waiting)).toBe('absent');
+});
+
+describe('the wait for an object', () => {
+  const written = asStored<CFRoute>({
+    metadata: { name: 'r', namespace: 'space', uid: 'u', resourceVersion: '1' },
+    spec: { host: 'shop', domainRef: { name: 'd', namespace: 'n' } },
+  });
+  /** The object changes at that time. */
+  const changedAfter = (cluster: Cluster, ms: number): Cluster => {
+    const watch = async function* (_: unknown, options: WatchOptions): AsyncGenerator<unknown> {
+      await sleep(ms, options.signal);
+      yield { type: 'MODIFIED', object: { ...written, metadata: { ...written.metadata, labels: { done: 'yes' } } } };
+    };
+    return Object.assign(cluster, { watch });
+  };
+  const begin = (cluster: Cluster, late?: Written<CFRoute>['late']): Promise<string> =>
+    waitForController(
+      { cluster, signal, report: () => undefined },
+      { type: kinds.route, object: written, what: 'Route shop', ...defined({ late }) },
+      ({ metadata }) => metadata.labels?.['done'] === 'yes',
+      () => ({ type: 'awaiting-controller' }),
+    ).then(
+      () => 'processed',
+      (error: Error) => error.message,
+    );
+
+  test('lasts as long as a busy controller needs', async () => {
+    expect(await after(100_000, begin(changedAfter(led(Infinity).cluster, 99_000)))).toBe('processed');
+  });
+
+  test('ends when nobody leads', async () => {
+    const waiting = begin(changedAfter(led(0).cluster, 99_000));
+    expect(await after(absentAfterMs - 1, waiting)).toBe('waits');
+    expect(await after(1, waiting)).toBe('Route shop is accepted, but no controller has taken it up; it waits in the cluster.');
+  });
+
+  test('ends after its time, with a controller too, when the object says why it takes longer', async () => {
+    const waiting = begin(changedAfter(led(Infinity).cluster, 99_000), () => new KfError('timeout', 'The gateway does not answer.'));
+    expect(await after(absentAfterMs, waiting)).toBe('The gateway does not answer.');
+  });
 });
