@@ -5,6 +5,7 @@ import { auditEnd, auditFrom, type AuditEntry } from '../support/audit.ts';
 import { kubectlJson, type Kf } from '../support/kf.ts';
 import type { Scene } from './scene.ts';
 import { seconds, type Row } from './table.ts';
+import { apiServerUsage, controllerUsage } from './usage.ts';
 
 const controller = 'system:serviceaccount:kf-system:kf-controller';
 const writes = ['create', 'update', 'patch'];
@@ -64,6 +65,29 @@ function ownTimes(seen: Writes, { app, build, set }: { app: string; build: strin
 /** @param values not empty */
 const percentile95 = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[Math.ceil(values.length * 0.95) - 1] ?? NaN;
 
+const sources = ['kf', 'controller', 'others'] as const;
+
+function sourceOf({ user, userAgent }: AuditEntry): (typeof sources)[number] {
+  if (user.username === controller) return 'controller';
+  return userAgent?.startsWith('kf/') === true ? 'kf' : 'others';
+}
+
+const cpuSeconds = async (): Promise<number[]> =>
+  (await Promise.all([apiServerUsage(), controllerUsage()])).map((usage) => usage.cpuSeconds);
+
+/** What one of the pushes costs the cluster. Those of others are the kubelets', the scheduler's and Kubernetes' own controllers'. */
+function costRow(entries: readonly AuditEntry[], used: readonly number[], { howMany }: Pushes): Row {
+  const counts = Map.groupBy(entries, sourceOf);
+  const requests = sources.map((source) => `${source} ${((counts.get(source)?.length ?? 0) / howMany).toFixed(1)}`);
+  const [apiServer = NaN, own = NaN] = used.map((spent) => ((spent / howMany) * 1000).toFixed(0));
+  return {
+    what: 'requests for each of them, and processor time',
+    reach: '',
+    measured: `API server ${apiServer} ms, controller ${own} ms`,
+    beside: `requests: ${requests.join(', ')}`,
+  };
+}
+
 export interface Pushes {
   kf: Kf;
   /** The GUID of the target of `kf`. */
@@ -74,14 +98,18 @@ export interface Pushes {
   isReal: boolean;
 }
 
-export async function concurrentPushes({ kf, space, image, howMany, isReal }: Pushes): Promise<Row[]> {
+export async function concurrentPushes(pushes: Pushes): Promise<Row[]> {
+  const { kf, space, image, howMany, isReal } = pushes;
+  const before = await cpuSeconds();
   const start = await auditEnd();
   const names = Array.from({ length: howMany }, (_, index) => `push-${String(index)}`);
   const args = ['-o', image, '-m', '64M', ...(isReal ? [] : ['--no-route', '-u', 'process'])];
   const ran = await Promise.all(names.map((name) => kf.run(['push', name, ...args], { timeoutMs: 900_000, niceness: 19 })));
   const failed = ran.filter(({ code }) => code !== 0);
   for (const { stdout, stderr } of failed.slice(0, 3)) console.log(stdout, stderr);
-  const seen = new Writes(await auditFrom(start));
+  const used = (await cpuSeconds()).map((now, index) => now - (before[index] ?? NaN));
+  const entries = await auditFrom(start);
+  const seen = new Writes(entries);
   const of = async <T extends Owned>(kind: string): Promise<T[]> => (await kubectlJson<{ items: T[] }>('get', kind, '-n', space)).items;
   const apps = (await of<Owned & { spec: { displayName: string } }>('cfapps')).filter(({ spec }) => names.includes(spec.displayName));
   const builds = await of<Owned & { spec: { appRef: { name: string } } }>('cfbuilds');
@@ -108,6 +136,7 @@ export async function concurrentPushes({ kf, space, image, howMany, isReal }: Pu
       measured: `p95 ${seconds([percentile95(sums)])}`,
       beside: `p95 of each part: ${parts.join(', ')}`,
     },
+    costRow(entries, used, pushes),
   ];
 }
 

@@ -1,4 +1,4 @@
-// What the controller's process uses, by its own counters.
+// What the controller and the API server use, by their own counters.
 
 import { kubectl } from '../support/kf.ts';
 
@@ -7,11 +7,16 @@ export interface Usage {
   cpuSeconds: number;
 }
 
-/** The counters of the process itself, read through the service proxy. */
-export async function controllerUsage(): Promise<Usage> {
-  const text = await kubectl('get', '--raw', '/api/v1/namespaces/kf-system/services/http:kf-controller:8080/proxy/metrics');
+async function usageAt(metrics: string): Promise<Usage> {
+  const text = await kubectl('get', '--raw', metrics);
   const value = (name: string): number => Number(new RegExp(`^${name} (\\S+)`, 'm').exec(text)?.[1] ?? NaN);
   return { residentBytes: value('process_resident_memory_bytes'), cpuSeconds: value('process_cpu_seconds_total') };
 }
+
+/** The counters of the process itself, read through the service proxy. */
+export const controllerUsage = (): Promise<Usage> => usageAt('/api/v1/namespaces/kf-system/services/http:kf-controller:8080/proxy/metrics');
+
+/** The API server's own counters: etcd's are not among them. */
+export const apiServerUsage = (): Promise<Usage> => usageAt('/metrics');
 
 export const mebibytes = (bytes: number): string => `${(bytes / 1024 ** 2).toFixed(0)} MiB`;

@@ -290,7 +290,10 @@ describe('rename-org and rename-space', () => {
     await target();
     await cluster.add(kinds.space, { metadata: { name: 'dev-guid', namespace: 'org-guid' }, spec: { displayName: 'dev' } });
     const run = await cli.run(['rename-space', 'example-space', 'Dev']);
-    expect([run.code, run.stderr]).toEqual([1, "Space 'Dev' already exists. Name must be unique per organization.\n"]);
+    expect([run.code, run.stderr]).toEqual([
+      1,
+      "Space 'Dev' already exists. Name must be unique per organization.\n\nTIP:\n   kf spaces\n",
+    ]);
     expect(cluster.server.callsOf('PATCH .*')).toEqual([]);
   });
 
@@ -298,7 +301,7 @@ describe('rename-org and rename-space', () => {
     await target();
     judge(kinds.org, 'False');
     const run = await cli.run(['rename-org', 'example-org', 'second-org']);
-    expect([run.code, run.stderr]).toEqual([1, expect.stringContaining("Organization 'second-org' already exists.")]);
+    expect([run.code, run.stderr]).toEqual([1, expect.stringContaining("Organization 'second-org' already exists.\n\nTIP:\n   kf orgs\n")]);
     expect(cluster.memory.peek(kinds.org, 'cf', 'org-guid')?.spec.displayName).toBe('example-org');
     expect(cli.state()).toMatchObject({ OrganizationFields: { Name: 'example-org' } });
   });

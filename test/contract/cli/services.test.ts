@@ -215,7 +215,7 @@ describe('one service, with the controller that claims names and fills bindings'
     await ok('cups', 'other');
     expect(await cli.run(['rename-service', 'db', 'other'])).toMatchObject({
       code: 1,
-      stderr: 'The service instance name is taken: other\n',
+      stderr: 'The service instance name is taken: other\n\nTIP:\n   kf service other\n',
     });
     await bind();
     const service = { name: instance('other')?.metadata.name ?? '', namespace: ns };

@@ -216,7 +216,8 @@ async function assertBindingsFree(session: SpaceSession, instance: Stored<CFServ
   });
 }
 
-const nameTaken = (name: string): KfError => new KfError('conflict', `The service instance name is taken: ${name}`);
+const nameTaken = ({ bin }: SpaceSession, name: string): KfError =>
+  new KfError('conflict', `The service instance name is taken: ${name}`, { hints: [`${bin} service ${name}`] });
 
 /**
  * Renames an instance, and waits until the controller has claimed the new name for it.
@@ -225,12 +226,12 @@ const nameTaken = (name: string): KfError => new KfError('conflict', `The servic
 export async function renameService(session: SpaceSession, instance: Stored<CFServiceInstance>, name: string): Promise<void> {
   const before = instance.spec.displayName;
   if (name === before) return;
-  if ((await findServiceIfAny(session, name)) !== undefined) throw nameTaken(name);
+  if ((await findServiceIfAny(session, name)) !== undefined) throw nameTaken(session, name);
   await assertBindingsFree(session, instance, name);
   const object = await patchInstance(session, instance, { displayName: name });
   const isClaimed = (seen: Stored<CFServiceInstance>): boolean => {
     const claimed = currentCondition(seen, conditionTypes.claimed);
-    if (claimed?.status === 'False') throw nameTaken(name);
+    if (claimed?.status === 'False') throw nameTaken(session, name);
     return claimed?.status === 'True';
   };
   const written = { type: kinds.serviceInstance, object, what: `The new name '${name}'` };

@@ -18,9 +18,12 @@ interface Renaming<T extends Place> {
   /** All places among which the name must be unique. */
   siblings: readonly Stored<T>[];
   to: string;
-  /** cf's sentence for a name that is taken. */
-  taken: string;
+  /** A name that is taken: cf's sentence, and the command that lists the names. */
+  taken: KfError;
 }
+
+const takenError = ({ bin }: Session, name: string, sentence: string, list: string): KfError =>
+  new KfError('conflict', sentence, { hints: [`${bin} ${list}`], details: { name } });
 
 /** The org and space of setup keep their names: kf-info has them, and the next setup would create them again. */
 async function assertNotOfSetup(session: Session, { guid, name }: NameAndGuid, what: 'org' | 'space'): Promise<void> {
@@ -38,7 +41,7 @@ async function assertNotOfSetup(session: Session, { guid, name }: NameAndGuid, w
 async function rename<T extends Place>(session: Session, { type, place, siblings, to, taken }: Renaming<T>): Promise<void> {
   const isOther = ({ metadata, spec }: Stored<T>): boolean =>
     metadata.name !== place.guid && metadata.deletionTimestamp === undefined && spec.displayName.toLowerCase() === to.toLowerCase();
-  if (siblings.some(isOther)) throw new KfError('conflict', taken, { details: { name: to } });
+  if (siblings.some(isOther)) throw taken;
   const object = siblings.find(({ metadata }) => metadata.name === place.guid);
   const { cluster, signal } = session;
   const changedBy = await session.changedBy();
@@ -48,7 +51,7 @@ async function rename<T extends Place>(session: Session, { type, place, siblings
   };
   const written = await write(to);
   const isClaimed = (seen: Stored<T>): boolean => {
-    if (currentCondition(seen, 'Claimed')?.status === 'False') throw new KfError('conflict', taken, { details: { name: to } });
+    if (currentCondition(seen, 'Claimed')?.status === 'False') throw taken;
     return isReady(seen);
   };
   try {
@@ -69,7 +72,8 @@ export async function renameOrg(session: Session, from: string, to: string): Pro
   if (from === to) return place;
   await assertNotOfSetup(session, place, 'org');
   const siblings = await readOrgs(session);
-  await rename(session, { type: kinds.org, place, siblings, to, taken: `Organization '${to}' already exists.` });
+  const taken = takenError(session, to, `Organization '${to}' already exists.`, 'orgs');
+  await rename(session, { type: kinds.org, place, siblings, to, taken });
   const { state } = session;
   if (state.org?.guid === place.guid) session.saveOrWarn({ ...state, org: { ...place, name: to } });
   return { ...place, name: to };
@@ -81,7 +85,7 @@ export async function renameSpace(session: OrgSession, from: string, to: string)
   if (from === to) return place;
   await assertNotOfSetup(session, place, 'space');
   const siblings = await readSpaces(session, session.org);
-  const taken = `Space '${to}' already exists. Name must be unique per organization.`;
+  const taken = takenError(session, to, `Space '${to}' already exists. Name must be unique per organization.`, 'spaces');
   await rename(session, { type: kinds.space, place, siblings, to, taken });
   const { state } = session;
   if (state.space?.guid === place.guid) session.saveOrWarn({ ...state, space: { ...place, name: to } });
