@@ -143,13 +143,13 @@ export async function firstTime({ cluster, ns, pod, container, previous, signal 
 }
 
 /**
- * The gap between a time at which a run was already there and the first line that is served from then on: the file begins only after that time, so
- * one before it may have held lines.
+ * The gap between a time at which a run was already there and the first line that is served from then on. When this is the first line of its file,
+ * a file before it may have held lines.
  *
  * @param startedAt when the run began
  */
 export async function gapSince(file: LogFile, since: string, startedAt: string, time: string): Promise<LogGap | undefined> {
   if (time < since || !isAfterFullFile(startedAt, time)) return undefined;
   const start = await firstTime(file);
-  return start === undefined || start < since ? undefined : { from: since, to: time, reason: rotated };
+  return start === time ? { from: since, to: time, reason: rotated } : undefined;
 }

@@ -74,7 +74,8 @@ async function gapAtBegin(
   time: string,
   { cluster, ns, since, signal }: Pick<RecentOptions, 'ns' | 'since'> & { cluster: Cluster; signal: AbortSignal },
 ): Promise<LogEntry[]> {
-  if (since === undefined || startedAt === undefined || timeOf(new Date(startedAt)) >= since) return [];
+  // Others than apps may be silent for long after their start, and their logs are short.
+  if (source.type !== 'APP' || since === undefined || startedAt === undefined || timeOf(new Date(startedAt)) >= since) return [];
   const gap = await gapSince({ cluster, ns, pod, container, previous, signal }, since, startedAt, time);
   return gap === undefined ? [] : [gapEntry(source, gap)];
 }
