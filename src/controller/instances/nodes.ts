@@ -17,12 +17,10 @@ const podsByNode: Index = index<Pod>(podType, 'node', ({ spec }) => (spec?.nodeN
 export const nodeIndexes: readonly Index[] = [podsByNode];
 
 /**
- * How long a node may look lost that is not. After a restart of the API server, those who judge nodes read them again only after some 30 s, and a
- * kubelet reports every 10 s.
+ * How long a node that went away or came back may yet take a pod. After a restart of the API server, those who judge nodes read them again only after
+ * some 30 s, a kubelet reports every 10 s, and the scheduler tries a pod again within 10 s of the time at which the node's taint is gone.
  */
 const returnMs = 60_000;
-/** The scheduler waits up to 10 s until it tries a pod again, after a node came back. */
-const settleMs = 20_000;
 /** Of a node that does not report that it is ready (kubernetes.io/docs/reference/labels-annotations-taints). */
 export const awayTaints: ReadonlySet<string> = new Set(['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable']);
 
@@ -66,7 +64,7 @@ export function nodesInMotion(stores: Stores): NodesInMotion {
     const changed = Date.parse(ready?.lastTransitionTime ?? '') || 0;
     const isAway = ready?.status !== 'True' || node.spec?.taints?.some(({ key }) => awayTaints.has(key)) === true;
     if (isAway) away.push(node.metadata.name);
-    until = Math.max(until, changed + (isAway ? returnMs : settleMs));
+    until = Math.max(until, changed + returnMs);
   }
   return { away, until };
 }

@@ -15,6 +15,8 @@ import { lostNodeText, type NodesInMotion } from './nodes.ts';
 
 /** How long a cause that might go away is watched before it counts as a failure. */
 const patienceMs = 8_000;
+/** Nodes that come and go, and one whose clock is ahead, keep a pod that no node takes from being a failure no longer than this. */
+const longestMs = 90_000;
 /** A container that ended once and was not ready for this long counts as failed. */
 const crashPatienceMs = 10_000;
 /** When no cause is known: image pull and volumes may take this long in addition to the app's own start. */
@@ -79,13 +81,14 @@ function patient(problem: Omit<Problem, 'final' | 'lookAgainMs'>, since: number,
 function unschedulable(pod: Pod, { now, nodesInMotion }: PodFacts): Problem | undefined {
   const scheduled = condition(pod, 'PodScheduled');
   if (scheduled?.status !== 'False') return undefined;
-  const since = time(scheduled.lastTransitionTime);
+  const changed = time(scheduled.lastTransitionTime);
+  const since = Number.isNaN(changed) ? now : changed;
   const said = scheduled.message ?? scheduled.reason ?? 'no reason given';
   const { away = [], until = 0 } = nodesInMotion?.() ?? {};
   const notReady = away.length === 0 ? '' : ` Not ready: ${away.slice(0, mostNodes).join(', ')}${away.length > mostNodes ? ', …' : ''}.`;
   const message = `No node can run the instance: ${said}${notReady}`;
   const problem = { reason: 'Unschedulable' as const, cause: causeOfScheduling(said), message };
-  return patient(problem, Math.max(Number.isNaN(since) ? now : since, until - patienceMs), now);
+  return patient(problem, Math.max(since, Math.min(until, since + longestMs) - patienceMs), now);
 }
 
 function waiting(status: ContainerStatus, { now, firstSeen }: PodFacts): Problem | undefined {

@@ -8,7 +8,7 @@ import { podType, type Pod } from '../../lib/api/pod-kind.ts';
 import { conditionTypes, kinds, labels, reasons } from '../../lib/api/group.ts';
 import type { CFTask, TaskWorkload } from '../../lib/api/types.generated.ts';
 import { buildTaskJob, finishedTaskTtlSeconds } from '../../templates/task-job.ts';
-import { abandonPod, lostNodeText, lostSince, nodeIndexes, untilPodAbandoned, watchNodes } from '../instances/nodes.ts';
+import { abandonPod, lostNodeText, lostSince, nodeIndexes, nodesInMotion, untilPodAbandoned, watchNodes } from '../instances/nodes.ts';
 import { problemOf } from '../instances/pod-state.ts';
 import { index, watch, type Context, type Reconciler } from '../runtime/reconciler.ts';
 import type { Result } from '../runtime/result.ts';
@@ -156,7 +156,12 @@ async function abandon(context: Context, pod: Stored<Pod> | undefined): Promise<
 async function giveUp(context: Context, workload: Stored<TaskWorkload>, job: Stored<Job>, pod: Stored<Pod>): Promise<Result | undefined> {
   const now = context.now();
   const created = Date.parse(pod.metadata.creationTimestamp ?? '') || now;
-  const problem = problemOf(pod, { now, expectations: { startSeconds: 0 }, firstSeen: () => created });
+  const problem = problemOf(pod, {
+    now,
+    expectations: { startSeconds: 0 },
+    firstSeen: () => created,
+    nodesInMotion: () => nodesInMotion(context.stores),
+  });
   if (problem === undefined) return undefined;
   if (!problem.final) return { requeueAfterMs: problem.lookAgainMs ?? 2_000 };
   // Running tasks have no time limit.

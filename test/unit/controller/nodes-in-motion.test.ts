@@ -26,7 +26,7 @@ function nodes(...parts: NodeParts[]): Stores {
 
 describe('the nodes that may take a pod soon', () => {
   test.each<[string, NodeParts, { away: string[]; until: number }]>([
-    ['one that has been ready since then: for the scheduler', { ready: 'True' }, { away: [], until: changed + 20_000 }],
+    ['one that has been ready since then', { ready: 'True' }, { away: [], until: changed + 60_000 }],
     ['one that does not answer', { ready: 'Unknown' }, { away: ['node-0'], until: changed + 60_000 }],
     ['one whose kubelet says that it is not ready', { ready: 'False' }, { away: ['node-0'], until: changed + 60_000 }],
     [
@@ -34,7 +34,7 @@ describe('the nodes that may take a pod soon', () => {
       { ready: 'True', taint: 'node.kubernetes.io/unreachable' },
       { away: ['node-0'], until: changed + 60_000 },
     ],
-    ['one with a taint of its operator', { ready: 'True', taint: 'dedicated' }, { away: [], until: changed + 20_000 }],
+    ['one with a taint of its operator', { ready: 'True', taint: 'dedicated' }, { away: [], until: changed + 60_000 }],
     ['one that takes no pods anyway', { ready: 'Unknown', cordoned: true }, { away: [], until: 0 }],
   ])('%s', (_, node, expected) => {
     expect(nodesInMotion(nodes(node))).toEqual(expected);

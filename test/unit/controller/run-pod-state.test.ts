@@ -99,6 +99,14 @@ describe('an instance that no node takes', () => {
     });
   });
 
+  test.each([
+    ['that come and go all the time', 59],
+    ['with a clock that is ahead', 3_600],
+  ])('has failed after a time in any case, with nodes %s', (_, seconds) => {
+    expect(problemOf(stuck, motion(seconds, []))).toMatchObject({ final: false, lookAgainMs: Math.min(seconds, 60) * 1_000 });
+    expect(problemOf(pod({ scheduled: unschedulable(90), age: 90 }), motion(seconds, []))).toMatchObject({ final: true });
+  });
+
   test('gets its own patience when no node moves', () => {
     expect(problemOf(pod({ scheduled: unschedulable(3) }), motion(-3_600, []))).toMatchObject({ final: false, lookAgainMs: 5_000 });
   });
