@@ -3,9 +3,11 @@
 import { annotations, kinds, places } from '../api/group.ts';
 import type { KubeObject, ResourceType, Stored } from '../api/object.ts';
 import { KfError } from '../errors.ts';
+import type { Cluster } from '../kube/cluster.ts';
+import { isForbidden } from '../kube/errors.ts';
 import { watchObject } from '../kube/watch-list.ts';
 import type { Session } from '../session/session.ts';
-import { sleep, unlessLate } from '../wait.ts';
+import { sleep, throwIfAborted, unlessLate } from '../wait.ts';
 import type { OpEvent } from '../events.ts';
 
 /** A controller that has not reacted to a change after this time counts as absent. It is the time that another replica needs to become the leader. */
@@ -20,6 +22,9 @@ export const absentAfterMsWhereDoneDirectly = 6_000;
 /** The next command for a user whose controller is absent. */
 export const whereControllerIs = 'kubectl get pods -n kf-system';
 
+/** The next command for a user whose controller is busy. */
+const controllerLog = 'kubectl logs -n kf-system deployment/kf-controller';
+
 /** The controller's sentence as the end of a sentence of ours. */
 export function awaitedIn(message: string): string {
   return message
@@ -28,42 +33,57 @@ export function awaitedIn(message: string): string {
     .replace(/\.$/, '');
 }
 
-/** A leader says every five seconds that it leads; after this time that must have changed. */
-export const heartbeatMs = 8_000;
+/** How often the leader is asked. It says every five to ten seconds that it leads. */
+export const askEveryMs = 8_000;
 
-/** When the controller that leads last said so, as it wrote it; undefined when nobody says, or may not be asked. */
-async function lastSaid({ cluster, signal }: Pick<Session, 'cluster' | 'signal'>): Promise<string | undefined> {
+/** What the controller that leads last said, as it wrote it; undefined when nobody says. */
+type Said = { text: string | undefined } | 'unknown' | 'forbidden';
+
+async function lastSaid({ cluster, signal }: Pick<Session, 'cluster' | 'signal'>): Promise<Said> {
   try {
     const record = await cluster.get(kinds.runnerInfo, places.systemNamespace, places.leaderRecord, signal);
-    return record?.metadata.annotations?.[annotations.leaderRenewed];
-  } catch {
-    return undefined;
+    return { text: record?.metadata.annotations?.[annotations.leaderRenewed] };
+  } catch (error) {
+    signal.throwIfAborted();
+    return isForbidden(error) ? 'forbidden' : 'unknown';
   }
 }
 
-/** Resolves when no controller says that it leads, but not before `leftMs`. Where the CLI acts directly after a short time, nobody is asked. */
-async function untilSilent(session: Pick<Session, 'cluster' | 'signal'>, leftMs: number, isAsked: boolean): Promise<void> {
-  if (!isAsked) return sleep(Math.max(0, leftMs), session.signal);
-  await sleep(Math.max(0, leftMs - heartbeatMs), session.signal);
-  let said = await lastSaid(session);
+/** Resolves when no controller has said for {@link absentAfterMs} that it leads, but not before `leftMs`. Who may not ask waits for `leftMs`. */
+async function untilSilent(session: Pick<Session, 'cluster' | 'signal'>, leftMs: number): Promise<void> {
+  const end = performance.now() + leftMs;
+  let silentFrom = end - absentAfterMs;
+  await sleep(Math.max(0, silentFrom + askEveryMs - performance.now()), session.signal);
+  let before: Said = 'unknown';
   for (;;) {
-    await sleep(heartbeatMs, session.signal);
-    const now = await lastSaid(session);
-    if (now === undefined || now === said) return;
-    said = now;
+    const said = await lastSaid(session);
+    if (said === 'forbidden') return sleep(Math.max(0, end - performance.now()), session.signal);
+    if (said !== 'unknown') {
+      if (before !== 'unknown' && before.text !== said.text) silentFrom = performance.now();
+      before = said;
+    }
+    const left = silentFrom + absentAfterMs - performance.now();
+    if (left <= 0) return;
+    await sleep(Math.ceil(Math.min(askEveryMs, left)), session.signal);
+  }
+}
+
+/** Resolves after `ms` of `pause`, which begins anew when the API server was away meanwhile: no controller can work then. */
+async function whilePresent(cluster: Cluster, ms: number, pause: (leftMs: number) => Promise<void>): Promise<void> {
+  for (let from = performance.now(); ; from = cluster.awayAt) {
+    await pause(Math.max(0, from + ms - performance.now()));
+    if (cluster.awayAt <= from) return;
   }
 }
 
 /**
  * Resolves when no controller works: after `patienceMs`, and later as long as one says that it leads, because it may be busy with the changes of
- * others. Time in which the API server was away does not count: no controller can work then, and a new leader needs its time afterwards. Rejects
- * when the signal aborts.
+ * others. Where the CLI acts directly after a short time, nobody is asked. Rejects when the signal aborts.
  */
-async function untilAbsent(session: Pick<Session, 'cluster' | 'signal'>, patienceMs: number): Promise<void> {
-  for (let from = performance.now(); ; from = session.cluster.awayAt) {
-    await untilSilent(session, patienceMs - (performance.now() - from), patienceMs >= absentAfterMs);
-    if (session.cluster.awayAt <= from) return;
-  }
+function untilAbsent({ cluster, signal }: Pick<Session, 'cluster' | 'signal'>, patienceMs: number): Promise<void> {
+  const pause = (leftMs: number): Promise<void> =>
+    patienceMs < absentAfterMs ? sleep(leftMs, signal) : untilSilent({ cluster, signal }, leftMs);
+  return whilePresent(cluster, patienceMs, pause);
 }
 
 /**
@@ -99,7 +119,10 @@ export interface Written<T extends KubeObject> {
   /** As the subject of a sentence: `Route x.example.com`. */
   what: string;
   patienceMs?: number;
-  /** The error after `patienceMs`. If it is left out or gives none, a controller that leads is waited for: it may be busy with other changes. */
+  /**
+   * The error after `patienceMs`, for the object as it is then and after each later change. As long as it gives none, a controller that leads is
+   * waited for: it may be busy with other changes.
+   */
   late?: (last: Stored<T>, patienceMs: number) => KfError | undefined;
 }
 
@@ -107,7 +130,7 @@ export interface Written<T extends KubeObject> {
  * Waits until the controller has processed an object, and reports what it waits for.
  * @param isDone throws an error that ends the wait
  * @returns the processed object
- * @throws KfError `not-found` when it is deleted, `accepted` without a controller, and what `late` gives after `patienceMs`
+ * @throws KfError `not-found` when it is deleted, `accepted` without a controller or with one that is too busy, and what `late` gives
  */
 export async function waitForController<T extends KubeObject>(
   { cluster, signal, report }: Pick<Session, 'cluster' | 'signal' | 'report'>,
@@ -121,23 +144,39 @@ export async function waitForController<T extends KubeObject>(
     if (seen === undefined) throw new KfError('not-found', `${what} was deleted meanwhile.`);
     last = seen;
     if (isDone(seen)) return seen;
+    judge();
     report(awaited(seen));
     return undefined;
   };
   const where = { ns: namespace, name, known: object };
   const tooLate = new AbortController();
-  const timer = setTimeout(() => {
-    const error = late?.(last, patienceMs);
+  let isLate = false;
+  const judge = (): void => {
+    const error = isLate ? late?.(last, patienceMs) : undefined;
     if (error !== undefined) tooLate.abort(error);
-  }, patienceMs);
-  const wait = (until: AbortSignal): Promise<Stored<T> | undefined> =>
-    unlessLate(watchObject(cluster, type, where, check, { timeoutMs: busyPatienceMs, signal: until, describe: what }));
+  };
+  const settled = new AbortController();
+  const ended = AbortSignal.any([signal, settled.signal]);
+  whilePresent(cluster, patienceMs, (leftMs) => sleep(leftMs, ended)).then(
+    () => {
+      isLate = true;
+      judge();
+    },
+    () => undefined,
+  );
+  const wait = async (until: AbortSignal): Promise<Stored<T>> => {
+    const watched = watchObject(cluster, type, where, check, { timeoutMs: busyPatienceMs, signal: until, describe: what });
+    const done = await unlessLate(watched);
+    if (done !== undefined) return done;
+    throwIfAborted(until);
+    throw late?.(last, busyPatienceMs) ?? stillBusy(what);
+  };
   try {
     const done = await unlessAbsent({ cluster, signal: AbortSignal.any([signal, tooLate.signal]) }, wait, patienceMs);
     if (done === undefined) throw late?.(last, patienceMs) ?? nobodyTookUp(what);
     return done;
   } finally {
-    clearTimeout(timer);
+    settled.abort();
     report({ type: 'done' });
   }
 }
@@ -157,6 +196,12 @@ export async function waitUntilDeleted<T extends KubeObject>(
   const options = { timeoutMs: patienceMs, signal, describe: `the deletion of '${what}'` };
   const waiting = watchObject(cluster, type, { ns: namespace, name, known: object }, check, options);
   return (await unlessLate(waiting).finally(() => report({ type: 'done' }))) === true;
+}
+
+/** The error for a change that a controller has not taken up, although it says all the time that it works. */
+function stillBusy(what: string): KfError {
+  const message = `${what} is accepted, but the controller has not taken it up after ${String(busyPatienceMs / 1_000)} s, although it works; it waits in the cluster.`;
+  return new KfError('accepted', message, { hints: [controllerLog] });
 }
 
 /** The error for a change that no controller has taken up. @param what as the subject of a sentence */

@@ -9,6 +9,7 @@ import { KfError } from '../../errors.ts';
 import { findSpace } from '../../session/places.ts';
 import type { OrgSession, Session, SpaceSession } from '../../session/session.ts';
 import { waitForController } from '../controller-wait.ts';
+import { awaitedOf, notReady } from '../tenancy/orgs-and-spaces.ts';
 import { changeLabels } from '../labels.ts';
 
 /** @returns false when it was so already */
@@ -56,6 +57,6 @@ export async function setSpaceSsh(session: Session, space: Stored<CFSpace>, enab
   await changeLabels(session, { type: kinds.space, object: space, what }, wanted);
   const isDone = (seen: Stored<CFSpace>): boolean =>
     findCondition(seen, conditionTypes.sshAllowed)?.status === (enabled ? 'True' : 'False');
-  await waitForController(session, { type: kinds.space, object: space, what }, isDone, () => ({ type: 'awaiting-controller' }));
+  await waitForController(session, { type: kinds.space, object: space, what, late: notReady }, isDone, awaitedOf);
   return true;
 }

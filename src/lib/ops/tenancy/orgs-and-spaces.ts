@@ -25,24 +25,29 @@ type Place = CFOrg | CFSpace;
 
 const reasonOf = (place: Place): string => findCondition(place, 'Ready')?.message ?? '';
 
+/** What is awaited of a place that the controller works on. */
+export function awaitedOf(seen: Place): OpEvent {
+  const reason = reasonOf(seen);
+  return reason === '' ? { type: 'awaiting-controller' } : { type: 'waiting', reason };
+}
+
+/** The error for a place that is not ready, with the controller's reason; undefined when it gives none. */
+export function notReady(seen: Place): KfError | undefined {
+  const reason = reasonOf(seen);
+  if (isReady(seen) || reason === '') return undefined;
+  const message = `'${seen.spec.displayName}' is accepted, but not ready: ${reason}`;
+  return new KfError('accepted', message, { hints: [whereControllerIs] });
+}
+
 /** Waits until its namespace exists. @throws KfError `conflict` when the name is taken, `accepted` when it is not ready in time */
 async function waitUntilReady<T extends Place>(session: Session, type: ResourceType<T>, place: Stored<T>): Promise<void> {
-  const what = `'${place.spec.displayName}'`;
   const isMade = (seen: Stored<T>): boolean => {
     const claimed = findCondition(seen, 'Claimed');
     if (claimed?.status === 'False') throw new KfError('conflict', claimed.message, { details: { reason: claimed.reason } });
     return isReady(seen);
   };
-  const awaited = (seen: Stored<T>): OpEvent => {
-    const reason = reasonOf(seen);
-    return reason === '' ? { type: 'awaiting-controller' } : { type: 'waiting', reason };
-  };
-  const late = (seen: Stored<T>): KfError | undefined => {
-    const reason = reasonOf(seen);
-    if (reason === '') return undefined;
-    return new KfError('accepted', `${what} is accepted, but not ready: ${reason}`, { hints: [whereControllerIs] });
-  };
-  await waitForController(session, { type, object: place, what, patienceMs: readyPatienceMs, late }, isMade, awaited);
+  const written = { type, object: place, what: `'${place.spec.displayName}'`, patienceMs: readyPatienceMs, late: notReady };
+  await waitForController(session, written, isMade, awaitedOf);
 }
 
 /**

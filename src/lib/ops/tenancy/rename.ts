@@ -1,7 +1,7 @@
 // rename-org, rename-space: the controller claims the new name. A name that turns out to be taken is given back.
 
-import { currentCondition, findCondition, isReady } from '../../api/conditions.ts';
-import { annotations, conditionTypes, kinds } from '../../api/group.ts';
+import { currentCondition, isReady } from '../../api/conditions.ts';
+import { annotations, kinds } from '../../api/group.ts';
 import type { ResourceType, Stored } from '../../api/object.ts';
 import type { CFOrg, CFSpace } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
@@ -9,6 +9,7 @@ import { findOrg, findSpace, readOrgs, readSpaces } from '../../session/places.t
 import type { OrgSession, Session } from '../../session/session.ts';
 import type { NameAndGuid } from '../../session/state.ts';
 import { waitForController } from '../controller-wait.ts';
+import { awaitedOf, notReady } from './orgs-and-spaces.ts';
 
 type Place = CFOrg | CFSpace;
 
@@ -55,10 +56,7 @@ async function rename<T extends Place>(session: Session, { type, place, siblings
     return isReady(seen);
   };
   try {
-    await waitForController(session, { type, object: written, what: `'${to}'` }, isClaimed, (seen) => {
-      const reason = findCondition(seen, conditionTypes.ready)?.message ?? '';
-      return reason === '' ? { type: 'awaiting-controller' } : { type: 'waiting', reason };
-    });
+    await waitForController(session, { type, object: written, what: `'${to}'`, late: notReady }, isClaimed, awaitedOf);
   } catch (error) {
     // Somebody else took the name at the same moment: without this, the place would have a name by which nothing finds it.
     if (error instanceof KfError && error.code === 'conflict') await write(place.name);
