@@ -1,5 +1,6 @@
 // Tasks on a cluster in memory: the values that a CFTask fixes when it begins, the Job that runs it once, and how its end is reported.
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { taskReconciler } from '../../../src/controller/tasks/task.ts';
 import { taskWorkloadReconciler } from '../../../src/controller/tasks/workload.ts';
@@ -8,6 +9,7 @@ import { Manager } from '../../../src/controller/runtime/manager.ts';
 import { sources } from '../../../src/controller/sources.ts';
 import { findCondition } from '../../../src/lib/api/conditions.ts';
 import { configMapType, jobType, nodeType, secretType } from '../../../src/lib/api/core.ts';
+import type { CoreCondition } from '../../../src/lib/api/pod.ts';
 import { podType, type Pod } from '../../../src/lib/api/pod-kind.ts';
 import { kinds, labels } from '../../../src/lib/api/group.ts';
 import type { CFApp, CFTask } from '../../../src/lib/api/types.generated.ts';
@@ -96,7 +98,7 @@ async function givePod(
   name: string,
   state: object,
   phase: 'Pending' | 'Running' | 'Failed' | 'Succeeded' = 'Running',
-  { nodeName, ...metadata }: { nodeName?: string; deletionTimestamp?: string } = {},
+  { nodeName, conditions, ...metadata }: { nodeName?: string; conditions?: CoreCondition[]; deletionTimestamp?: string } = {},
 ): Promise<void> {
   const made = job(name);
   const container = { name: 'workload', image: 'shop:1', imageID: '', ready: false, restartCount: 0, state };
@@ -109,23 +111,33 @@ async function givePod(
       ownerReferences: [{ apiVersion: 'batch/v1', kind: 'Job', name, uid: made?.metadata.uid ?? '' }],
     },
     spec: { containers: [], ...defined({ nodeName }) },
-    status: { phase, containerStatuses: [container] },
+    status: { phase, containerStatuses: [container], ...defined({ conditions }) },
   });
 }
 
+const ago = (seconds: number): string => new Date(Date.now() - seconds * 1_000).toISOString();
+const readyState = (status: 'True' | 'Unknown', secondsAgo: number) => ({
+  status: { conditions: [{ type: 'Ready', status, lastTransitionTime: ago(secondsAgo) }] },
+});
 const dead = 'dead-node';
 
 /** A node that has been silent for long, with the pod of the task, whose end began as long ago. */
 async function giveLostPod(name: string): Promise<void> {
-  const since = new Date(Date.now() - 300_000).toISOString();
-  const conditions = [{ type: 'Ready', status: 'Unknown' as const, lastTransitionTime: since }];
-  await cluster.create(nodeType, { metadata: { name: dead }, status: { conditions } });
+  const since = ago(300);
+  await cluster.create(nodeType, { metadata: { name: dead }, ...readyState('Unknown', 300) });
   await givePod(name, { running: { startedAt: since } }, 'Running', { deletionTimestamp: since, nodeName: dead });
 }
 
 async function endJob(name: string, type: 'Complete' | 'Failed', reason = ''): Promise<void> {
   const conditions = [{ type, status: 'True', reason, message: 'Job has reached the specified backoff limit' }];
   await cluster.mergePatch(jobType, ns, name, { status: { conditions } }, { subresource: 'status' });
+}
+
+/** A task of the app, whose Job may begin. */
+async function releasedTask(name: string): Promise<void> {
+  await makeApp();
+  await makeTask(name);
+  await until(() => expect(job(name)?.spec?.suspend).toBe(false));
 }
 
 const ended = (exitCode: number, reason: string) => ({ terminated: { exitCode, reason } });
@@ -270,9 +282,7 @@ describe('the start of a task', () => {
     });
 
   test('is recorded at the workload and at the task before the command can run', async () => {
-    await makeApp();
-    await makeTask('task-1');
-    await until(() => expect(job('task-1')?.spec?.suspend).toBe(false));
+    await releasedTask('task-1');
     expect([...new Set(order())]).toEqual(['Job waits', 'TaskWorkload started', 'CFTask started', 'Job runs']);
     expect(job('task-1')?.spec).toMatchObject({ backoffLimit: 0 });
   });
@@ -405,13 +415,23 @@ describe('a task without its app', () => {
   });
 });
 
+test('a task that no node takes waits for a node that came back a moment ago, and fails when none moves', async () => {
+  await releasedTask('task-stuck');
+  await cluster.create(nodeType, { metadata: { name: 'node' }, ...readyState('True', 5) });
+  const scheduled = { type: 'PodScheduled', status: 'False', reason: 'Unschedulable', lastTransitionTime: ago(30) } as const;
+  await givePod('task-stuck', {}, 'Pending', { conditions: [scheduled] });
+  await sleep(300);
+  expect(condition('task-stuck', 'Failed')?.status).not.toBe('True');
+  await cluster.mergePatch(nodeType, undefined, 'node', readyState('True', 300), { subresource: 'status' });
+  await cluster.mergePatch(podType, ns, 'task-stuck-pod', { metadata: { annotations: { looked: 'again' } } });
+  await until(() => expect(condition('task-stuck', 'Failed')).toMatchObject({ status: 'True', reason: 'Unschedulable' }));
+});
+
 describe('a task whose node is lost', () => {
   const said = `Node '${dead}' does not answer. How far the task came there is not known; it is not run again.`;
 
   test('fails with its node as the reason, its pod is removed, and it is not run again', async () => {
-    await makeApp();
-    await makeTask('task-lost');
-    await until(() => expect(job('task-lost')?.spec?.suspend).toBe(false));
+    await releasedTask('task-lost');
     await giveLostPod('task-lost');
     await until(() => expect(condition('task-lost', 'Failed')).toMatchObject({ status: 'True', reason: 'NodeLost', message: said }));
     await until(() => expect(cluster.peek(podType, ns, 'task-lost-pod')).toBeUndefined());
@@ -421,9 +441,7 @@ describe('a task whose node is lost', () => {
   });
 
   test('has the same reason when the Job says first that it failed', async () => {
-    await makeApp();
-    await makeTask('task-lost');
-    await until(() => expect(job('task-lost')?.spec?.suspend).toBe(false));
+    await releasedTask('task-lost');
     await stop();
     await giveLostPod('task-lost');
     await endJob('task-lost', 'Failed', 'BackoffLimitExceeded');
