@@ -213,7 +213,8 @@ export class Informer<T extends KubeObject> {
     const before = new Map(objects.map((object) => [object, this.#lastTold(object)]));
     for (const gone of this.store.replaceAll(objects, resourceVersion)) this.#tell(this.#lastTold(gone) ?? gone, undefined);
     for (const object of objects) this.#tell(before.get(object), object);
-    if (this.#hasSynced) this.store.steadySince = this.#times.now();
+    // The first list too may follow a gap, when the API server was away while this process started: others were cut off as well.
+    if (this.#hasSynced || this.#cluster.awayAt > -Infinity) this.store.steadySince = this.#times.now();
     this.#markSynced();
     return resourceVersion;
   }

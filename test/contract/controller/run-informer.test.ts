@@ -85,6 +85,18 @@ describe('Informer', () => {
     await until(() => expect(informer.store.size).toBe(1));
   });
 
+  test.each([
+    ['was away while the process started follows a gap', 1, 5_000],
+    ['always answered follows none', -Infinity, 0],
+  ])('of an API server that %s', async (_, awayAt, steadySince) => {
+    const cluster = new MemoryCluster();
+    cluster.awayAt = awayAt;
+    const informer = new Informer(cluster, { type: serviceType }, log, { now: () => 5_000 });
+    void informer.run(running().signal);
+    await informer.synced();
+    expect(informer.store.steadySince).toBe(steadySince);
+  });
+
   test('counts as listed if its kind is not installed and optional', async () => {
     const cluster = new MemoryCluster();
     cluster.intercept = () => {
