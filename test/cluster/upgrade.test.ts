@@ -27,6 +27,8 @@ let present: Kf;
 let presentFile: string;
 
 const ctl = (...args: string[]): Promise<string> => kubectl('--kubeconfig', env['KF_TEST_KUBECONFIG'] ?? '', ...args);
+/** Between the end of the earlier gateway and that of setup are the start of its successor and a pause for kube-proxy. */
+const afterOldEndMs = 6_000;
 const image = (): string => `${env['KF_CLUSTER_NODE_REGISTRY'] ?? ''}/kf/sample:1`;
 
 function admin(program?: string): Promise<Kf> {
@@ -148,13 +150,18 @@ describe.each(releases)('from $name', (release) => {
   test('no request is lost while setup runs, and the pods of apps stay', async () => {
     const before = await appPods();
     expect(Object.keys(before).toSorted()).toEqual(apps.toSorted());
-    const { sent, failures } = await loadNode({ address, hosts }, () => present.ok('setup', '-f', presentFile), { kept: true });
+    const { sent, failures, tookMs } = await loadNode({ address, hosts }, () => present.ok('setup', '-f', presentFile), { kept: true });
     const after = await appPods();
     const busy = await restartedByCheck(after);
     expect(busy.length).toBeLessThan(apps.length / 4);
     const ours = apps.filter((app) => !busy.includes(app));
     expect(sent).toBeGreaterThan(hosts.length * 2);
-    expect(failures.filter(({ host }) => ours.some((app) => host === hostOf(app)))).toEqual([]);
+    const lost = failures.filter(({ host }) => ours.some((app) => host === hostOf(app)));
+    // A gateway that is told to end closes connections without a request at once. One that is on its way then is lost: on the connection that stays,
+    // once, when the earlier gateway ends (decision 88). The second gateway, which ends last, loses none.
+    const atOldEnd = lost.filter(({ kept, atMs }) => kept && atMs < tookMs - afterOldEndMs);
+    expect(atOldEnd.length).toBeLessThanOrEqual(1);
+    expect(lost.filter((failure) => !atOldEnd.includes(failure))).toEqual([]);
     for (const app of ours) expect(after[app]).toEqual(before[app]);
   }, 600_000);
 

@@ -4,10 +4,12 @@ import { Agent, request } from 'node:http';
 
 export interface NodeLoad {
   sent: number;
-  /** Answers other than 200 and errors by host, each with its time since the begin. */
-  failures: { host: string; answer: string; atMs: number }[];
+  /** Answers other than 200 and errors by host, each with its time since the begin, and whether its connection had been used before. */
+  failures: { host: string; answer: string; atMs: number; kept: boolean }[];
   /** The longest time without a good answer. */
   gapMs: number;
+  /** How long the command took. */
+  tookMs: number;
 }
 
 export interface NodeTarget {
@@ -35,7 +37,7 @@ export const askNode = (target: NodeTarget): Promise<string> => ask(target, targ
 
 /** Sends requests to the hosts in turn while a command runs: one user on new connections, and if `kept` another one on a connection that stays. */
 export async function loadNode(target: NodeTarget, work: () => Promise<unknown>, { kept = false } = {}): Promise<NodeLoad> {
-  const load: NodeLoad = { sent: 0, failures: [], gapMs: 0 };
+  const load: NodeLoad = { sent: 0, failures: [], gapMs: 0, tookMs: 0 };
   const keeping = new Agent({ keepAlive: true, maxSockets: 1 });
   const began = performance.now();
   let last = began;
@@ -45,7 +47,7 @@ export async function loadNode(target: NodeTarget, work: () => Promise<unknown>,
       const host = target.hosts[turn % target.hosts.length] ?? '';
       const answer = await ask(target, host, agent);
       load.sent += 1;
-      if (answer !== '200') load.failures.push({ host, answer, atMs: Math.round(performance.now() - began) });
+      if (answer !== '200') load.failures.push({ host, answer, atMs: Math.round(performance.now() - began), kept: agent !== false });
       else {
         load.gapMs = Math.max(load.gapMs, performance.now() - last);
         last = performance.now();
@@ -57,6 +59,7 @@ export async function loadNode(target: NodeTarget, work: () => Promise<unknown>,
     await work();
   } finally {
     ended = true;
+    load.tookMs = performance.now() - began;
     await Promise.all(users);
     keeping.destroy();
   }

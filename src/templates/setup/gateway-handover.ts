@@ -3,7 +3,7 @@
 import type { Service } from '../../lib/api/core.ts';
 import type { Pod } from '../../lib/api/pod-kind.ts';
 import type { PodTemplateSpec } from '../../lib/api/pod.ts';
-import { buildTraefik, entryServicePorts, traefikName } from './gateway.ts';
+import { buildTraefik, connectionAgeArguments, entryServicePorts, traefikName } from './gateway.ts';
 import { gatewayNamespace } from './namespaces.ts';
 import { partOfLabel, type SetupPlan } from './options.ts';
 
@@ -13,14 +13,19 @@ export const handoverLabel = 'kf.cloudfoundry.org/gateway-handover';
 /** The Services and policies of the gateway select it too, by `app`; the selector of the Deployment also has the hash of its pods. */
 const labels = { app: traefikName, [handoverLabel]: 'true', [partOfLabel]: 'setup' };
 
+/** Its connections end with an answer soon after they began: none is left on which a client sends a request at the moment in which the pod ends. */
+export const handoverConnectionMs = 1_000;
+
 /** The next gateway without ports of the node. @param node where clients connect to */
 export function buildHandoverPod(plan: SetupPlan, node: string): Pod {
   const { template } = (buildTraefik(plan, false) as { spec: { template: PodTemplateSpec } }).spec;
+  const [traefik, ...others] = template.spec.containers;
+  const args = [...(traefik?.args ?? []), ...connectionAgeArguments(plan, handoverConnectionMs / 1_000)];
   const pod = {
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: { ...template.metadata, name: handoverName, namespace: gatewayNamespace(plan), labels },
-    spec: { ...template.spec, nodeName: node },
+    spec: { ...template.spec, containers: traefik === undefined ? [] : [{ ...traefik, args }, ...others], nodeName: node },
   };
   return pod;
 }

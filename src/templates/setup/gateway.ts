@@ -89,6 +89,10 @@ function entryPointArguments(plan: SetupPlan): string[] {
   ];
 }
 
+/** Every answer on a connection that is older than this ends it, by HTTP/2 when the other answers have been sent. */
+export const connectionAgeArguments = (plan: SetupPlan, seconds: number): string[] =>
+  entryPoints(plan).map((name) => `--entrypoints.${name}.transport.keepalivemaxtime=${seconds}s`);
+
 function containerPorts(plan: SetupPlan, hasHostPorts: boolean): { name: string; containerPort: number; hostPort?: number }[] {
   const websecure = plan.gateway.https === undefined ? undefined : 443;
   const hostPorts: Partial<Record<EntryPoint, number>> = hasHostPorts ? { web: 80, ...defined({ websecure }) } : {};

@@ -2,11 +2,14 @@
 
 import { expect, test } from 'vitest';
 import { deploymentType, serviceType } from '../../../src/lib/api/core.ts';
+import type { PodTemplateSpec } from '../../../src/lib/api/pod.ts';
 import { podType } from '../../../src/lib/api/pod-kind.ts';
 import type { OpEvent } from '../../../src/lib/events.ts';
 import { beginHandover, endHandover } from '../../../src/lib/ops/install/gateway-handover.ts';
 import type { SetupRun } from '../../../src/lib/ops/install/part.ts';
 import { resolvePlan } from '../../../src/lib/ops/install/request.ts';
+import { buildTraefik } from '../../../src/templates/setup/gateway.ts';
+import { buildHandoverPod } from '../../../src/templates/setup/gateway-handover.ts';
 import { apiError, MemoryCluster } from '../../support/memory-cluster.ts';
 
 const namespace = 'kf-node';
@@ -63,6 +66,18 @@ test.each([
   await beginHandover(made.run);
   expect(types(made.told)).toEqual([]);
   expect(isLeft(made)).toBe(false);
+});
+
+test('connections to the second gateway end by themselves, so that its end cuts none', () => {
+  const plan = resolvePlan({}, '1.0.0', 'hostport');
+  const argsOf = (containers: readonly { args?: string[] }[] = []): string[] =>
+    containers.flatMap(({ args = [] }) => args).filter((arg) => arg.includes('keepalivemaxtime'));
+  const { template } = (buildTraefik(plan) as { spec: { template: PodTemplateSpec } }).spec;
+  expect(argsOf(template.spec.containers)).toEqual([]);
+  expect(argsOf(buildHandoverPod(plan, 'node-1').spec?.containers)).toEqual([
+    '--entrypoints.web.transport.keepalivemaxtime=1s',
+    '--entrypoints.websecure.transport.keepalivemaxtime=1s',
+  ]);
 });
 
 test('when nothing is left of a handover, its end asks for that and writes nothing', async () => {

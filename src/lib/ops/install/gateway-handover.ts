@@ -10,7 +10,13 @@ import { messageOf } from '../../errors.ts';
 import { portForward } from '../../kube/port-forward.ts';
 import { sleep, throwIfAborted, waitFor } from '../../wait.ts';
 import { checkHost } from '../../../templates/setup/check-route.ts';
-import { buildHandoverPod, buildHandoverService, handoverLabel, handoverName } from '../../../templates/setup/gateway-handover.ts';
+import {
+  buildHandoverPod,
+  buildHandoverService,
+  handoverConnectionMs,
+  handoverLabel,
+  handoverName,
+} from '../../../templates/setup/gateway-handover.ts';
 import { entryPorts, traefikName } from '../../../templates/setup/gateway.ts';
 import { gatewayNamespace, needsHostPorts } from '../../../templates/setup/namespaces.ts';
 import type { SetupPlan } from '../../../templates/setup/options.ts';
@@ -141,7 +147,7 @@ export async function endHandover(run: SetupRun): Promise<void> {
   if (pod === undefined && service === undefined) return;
   await awaitRoutes(run, () => presentGateway(run));
   await cluster.delete(serviceType, ns, handoverName);
-  // Connections that exist stay with the second gateway; it ends when the requests on them have.
-  await sleep(settleMs, run.signal);
+  // Connections that exist stay with the second gateway; each of its answers ends one that is not new.
+  await sleep(settleMs + handoverConnectionMs, run.signal);
   await cluster.delete(podType, ns, handoverName);
 }
