@@ -36,7 +36,7 @@ export function awaitedIn(message: string): string {
 /** How often the leader is asked. It says every five to ten seconds that it leads. */
 export const askEveryMs = 8_000;
 
-/** What the controller that leads last said, as it wrote it; undefined when nobody says. */
+/** When the controller that leads last said so, as it wrote it (undefined: nobody ever did), or why that is not known. */
 type Said = { text: string | undefined } | 'unknown' | 'forbidden';
 
 async function lastSaid({ cluster, signal }: Pick<Session, 'cluster' | 'signal'>): Promise<Said> {
@@ -44,7 +44,7 @@ async function lastSaid({ cluster, signal }: Pick<Session, 'cluster' | 'signal'>
     const record = await cluster.get(kinds.runnerInfo, places.systemNamespace, places.leaderRecord, signal);
     return { text: record?.metadata.annotations?.[annotations.leaderRenewed] };
   } catch (error) {
-    signal.throwIfAborted();
+    throwIfAborted(signal);
     return isForbidden(error) ? 'forbidden' : 'unknown';
   }
 }
