@@ -60,3 +60,10 @@ test('the tour shows what setup prints now: kinds and numbers of its objects, wh
   expect(https.url).toMatch(/^https:/);
   expect(shown.split('\n').slice(1, -1)).toEqual([...printed.map(kept), 'OK']);
 });
+
+test('the upgrade in the docs has the objects of setup', async () => {
+  const text = readFileSync(new URL('docs/upgrade.md', root), 'utf8');
+  const counts = /changes: +(\d+) of (\d+) objects created, (\d+) changed, (\d+) as they should be/.exec(text)?.slice(1).map(Number);
+  const [created = 0, all = 0, changed = 0, kept = 0] = counts ?? [];
+  expect([all, created + changed + kept]).toEqual([(await objectsOfSetup()).length, all]);
+});
