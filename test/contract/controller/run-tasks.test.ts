@@ -1,146 +1,30 @@
 // Tasks on a cluster in memory: the values that a CFTask fixes when it begins, the Job that runs it once, and how its end is reported.
 
-import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { taskReconciler } from '../../../src/controller/tasks/task.ts';
-import { taskWorkloadReconciler } from '../../../src/controller/tasks/workload.ts';
-import { createLogger } from '../../../src/controller/runtime/log.ts';
-import { Manager } from '../../../src/controller/runtime/manager.ts';
-import { sources } from '../../../src/controller/sources.ts';
-import { findCondition } from '../../../src/lib/api/conditions.ts';
-import { configMapType, jobType, nodeType, secretType } from '../../../src/lib/api/core.ts';
-import type { CoreCondition } from '../../../src/lib/api/pod.ts';
-import { podType, type Pod } from '../../../src/lib/api/pod-kind.ts';
-import { kinds, labels } from '../../../src/lib/api/group.ts';
-import type { CFApp, CFTask } from '../../../src/lib/api/types.generated.ts';
-import { defined } from '../../../src/lib/defined.ts';
-import { MemoryCluster } from '../../support/memory-cluster.ts';
-import { patienceMs } from '../../support/until.ts';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { jobType } from '../../../src/lib/api/core.ts';
+import { kinds } from '../../../src/lib/api/group.ts';
 import { info } from './build-scene.ts';
 import { isElection, settled } from './settled.ts';
+import {
+  cluster,
+  condition,
+  ended,
+  endJob,
+  givePod,
+  job,
+  jobsMade,
+  makeApp,
+  makeTask,
+  ns,
+  releasedTask,
+  startController,
+  stop,
+  task,
+  until,
+  useTaskScene,
+} from './task-scene.ts';
 
-const ns = 'space-1';
-let cluster: MemoryCluster;
-let stop: () => Promise<void>;
-
-beforeEach(async () => {
-  cluster = new MemoryCluster();
-  await cluster.create(configMapType, { metadata: { name: 'kf-info', namespace: 'cf' }, data: { 'info.json': JSON.stringify(info) } });
-  await cluster.create(secretType, { metadata: { name: 'env', namespace: ns }, data: { COLOUR: Buffer.from('red').toString('base64') } });
-  startController();
-});
-afterEach(async () => {
-  await stop();
-  cluster.close();
-});
-
-function startController(identity = 'one'): void {
-  const aborter = new AbortController();
-  const running = new Manager({
-    cluster,
-    sources: sources('cf'),
-    reconcilers: [taskReconciler, taskWorkloadReconciler],
-    leader: { ns: 'kf-system', name: 'kf-controller', identity, followMs: 20 },
-    rootNamespace: 'cf',
-    log: createLogger('error', () => undefined),
-  }).run(aborter.signal);
-  stop = async () => {
-    aborter.abort();
-    await running;
-  };
-}
-
-const until = (check: () => void): Promise<void> => vi.waitFor(check, { timeout: patienceMs, interval: 5 });
-
-/** An app with a droplet and a process of type `worker`, which has sizes and a command. */
-async function makeApp(type: 'docker' | 'buildpack' = 'docker', more: Partial<CFApp['spec']> = {}): Promise<void> {
-  const lifecycle = { type, data: { stack: '' } };
-  await cluster.create(kinds.app, {
-    metadata: { name: 'app', namespace: ns },
-    spec: {
-      displayName: 'shop',
-      desiredState: 'STARTED',
-      lifecycle,
-      envSecretName: 'env',
-      currentDropletRef: { name: 'build-1' },
-      ...more,
-    },
-  });
-  await cluster.create(kinds.build, {
-    metadata: { name: 'build-1', namespace: ns },
-    spec: { appRef: { name: 'app' }, packageRef: { name: 'p' }, lifecycle, stagingMemoryMB: 1, stagingDiskMB: 1 },
-  });
-  const droplet = { registry: { image: 'shop:1', imagePullSecrets: [{ name: 'pull' }] } };
-  await cluster.mergePatch(kinds.build, ns, 'build-1', { status: { state: 'STAGED', droplet } }, { subresource: 'status' });
-  await cluster.create(kinds.process, {
-    metadata: { name: 'worker', namespace: ns, labels: { [labels.appGuid]: 'app', [labels.processType]: 'worker' } },
-    spec: {
-      appRef: { name: 'app' },
-      processType: 'worker',
-      command: 'work --hard',
-      memoryMB: 64,
-      diskQuotaMB: 512,
-      healthCheck: { type: 'process', data: { invocationTimeoutSeconds: 0, timeoutSeconds: 0 } },
-    },
-  });
-}
-
-const makeTask = (name: string, spec: Partial<CFTask['spec']> = { command: 'rake' }) =>
-  cluster.create(kinds.task, { metadata: { name, namespace: ns }, spec: { appRef: { name: 'app' }, ...spec } });
-
-const task = (name: string) => cluster.peek(kinds.task, ns, name);
-const job = (name: string) => cluster.peek(jobType, ns, name);
-const condition = (name: string, type: string) => findCondition(task(name) ?? { metadata: {} }, type);
-const jobsMade = (): string[] => cluster.writes.filter(({ verb, kind }) => verb === 'create' && kind === 'Job').map(({ name }) => name);
-
-/** The pod of the task's Job with one container in that state, as the Job controller and the kubelet make it. */
-async function givePod(
-  name: string,
-  state: object,
-  phase: 'Pending' | 'Running' | 'Failed' | 'Succeeded' = 'Running',
-  { nodeName, conditions, ...metadata }: { nodeName?: string; conditions?: CoreCondition[]; deletionTimestamp?: string } = {},
-): Promise<void> {
-  const made = job(name);
-  const container = { name: 'workload', image: 'shop:1', imageID: '', ready: false, restartCount: 0, state };
-  await cluster.create<Pod>(podType, {
-    metadata: {
-      ...metadata,
-      name: `${name}-pod`,
-      namespace: ns,
-      labels: { ...made?.spec?.template.metadata?.labels },
-      ownerReferences: [{ apiVersion: 'batch/v1', kind: 'Job', name, uid: made?.metadata.uid ?? '' }],
-    },
-    spec: { containers: [], ...defined({ nodeName }) },
-    status: { phase, containerStatuses: [container], ...defined({ conditions }) },
-  });
-}
-
-const ago = (seconds: number): string => new Date(Date.now() - seconds * 1_000).toISOString();
-const readyState = (status: 'True' | 'Unknown', secondsAgo: number) => ({
-  status: { conditions: [{ type: 'Ready', status, lastTransitionTime: ago(secondsAgo) }] },
-});
-const dead = 'dead-node';
-
-/** A node that has been silent for long, with the pod of the task, whose end began as long ago. */
-async function giveLostPod(name: string): Promise<void> {
-  const since = ago(300);
-  await cluster.create(nodeType, { metadata: { name: dead }, ...readyState('Unknown', 300) });
-  await givePod(name, { running: { startedAt: since } }, 'Running', { deletionTimestamp: since, nodeName: dead });
-}
-
-async function endJob(name: string, type: 'Complete' | 'Failed', reason = ''): Promise<void> {
-  const conditions = [{ type, status: 'True', reason, message: 'Job has reached the specified backoff limit' }];
-  await cluster.mergePatch(jobType, ns, name, { status: { conditions } }, { subresource: 'status' });
-}
-
-/** A task of the app, whose Job may begin. */
-async function releasedTask(name: string): Promise<void> {
-  await makeApp();
-  await makeTask(name);
-  await until(() => expect(job(name)?.spec?.suspend).toBe(false));
-}
-
-const ended = (exitCode: number, reason: string) => ({ terminated: { exitCode, reason } });
+useTaskScene();
 
 describe('a task that begins', () => {
   test('gets its number, its sizes and its droplet, and runs once with the environment of the app', async () => {
@@ -412,41 +296,5 @@ describe('a task without its app', () => {
   test('ends at once if it is cancelled', async () => {
     await makeTask('task-1', { command: 'rake', canceled: true });
     await until(() => expect(condition('task-1', 'Failed')).toMatchObject({ status: 'True', reason: 'TaskCanceled' }));
-  });
-});
-
-test('a task that no node takes waits for a node that came back a moment ago, and fails when none moves', async () => {
-  await releasedTask('task-stuck');
-  await cluster.create(nodeType, { metadata: { name: 'node' }, ...readyState('True', 5) });
-  const scheduled = { type: 'PodScheduled', status: 'False', reason: 'Unschedulable', lastTransitionTime: ago(30) } as const;
-  await givePod('task-stuck', {}, 'Pending', { conditions: [scheduled] });
-  await sleep(300);
-  expect(condition('task-stuck', 'Failed')?.status).not.toBe('True');
-  await cluster.mergePatch(nodeType, undefined, 'node', readyState('True', 300), { subresource: 'status' });
-  await cluster.mergePatch(podType, ns, 'task-stuck-pod', { metadata: { annotations: { looked: 'again' } } });
-  await until(() => expect(condition('task-stuck', 'Failed')).toMatchObject({ status: 'True', reason: 'Unschedulable' }));
-});
-
-describe('a task whose node is lost', () => {
-  const said = `Node '${dead}' does not answer. How far the task came there is not known; it is not run again.`;
-
-  test('fails with its node as the reason, its pod is removed, and it is not run again', async () => {
-    await releasedTask('task-lost');
-    await giveLostPod('task-lost');
-    await until(() => expect(condition('task-lost', 'Failed')).toMatchObject({ status: 'True', reason: 'NodeLost', message: said }));
-    await until(() => expect(cluster.peek(podType, ns, 'task-lost-pod')).toBeUndefined());
-    const removal = cluster.writes.find(({ verb, name }) => verb === 'delete' && name === 'task-lost-pod')?.body;
-    expect(removal).toMatchObject({ gracePeriodSeconds: 0, uid: expect.any(String) as string });
-    expect(jobsMade()).toEqual(['task-lost']);
-  });
-
-  test('has the same reason when the Job says first that it failed', async () => {
-    await releasedTask('task-lost');
-    await stop();
-    await giveLostPod('task-lost');
-    await endJob('task-lost', 'Failed', 'BackoffLimitExceeded');
-    startController('two');
-    await until(() => expect(condition('task-lost', 'Failed')).toMatchObject({ reason: 'NodeLost', message: said }));
-    await until(() => expect(cluster.peek(podType, ns, 'task-lost-pod')).toBeUndefined());
   });
 });
