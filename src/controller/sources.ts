@@ -27,13 +27,13 @@ import { awayTaints } from './instances/nodes.ts';
 import type { Source } from './runtime/informer.ts';
 import { defined } from '../lib/defined.ts';
 
-/** The controller reads a pod's node, its time limits and its containers' names and images, and nothing else of the spec. */
+/** The controller reads a pod's node, its time limits, whether it names a pull secret and its containers' names and images, and nothing else of the spec. */
 function trimPod(pod: Stored<Pod>): Stored<Pod> {
-  const { nodeName, terminationGracePeriodSeconds, activeDeadlineSeconds, containers = [] } = pod.spec ?? {};
+  const { nodeName, terminationGracePeriodSeconds, activeDeadlineSeconds, imagePullSecrets, containers = [] } = pod.spec ?? {};
   return {
     ...pod,
     spec: {
-      ...defined({ nodeName, terminationGracePeriodSeconds, activeDeadlineSeconds }),
+      ...defined({ nodeName, terminationGracePeriodSeconds, activeDeadlineSeconds, imagePullSecrets: imagePullSecrets?.slice(0, 1) }),
       containers: containers.map(({ name, image }) => ({ name, ...defined({ image }) })),
     },
   };

@@ -1,12 +1,14 @@
 // Ready images: new, unchanged, replaced, scaled, and messages of failures.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { KubeObject } from '../../src/lib/api/object.ts';
 import { countRequests } from '../support/audit.ts';
 import { reportTime } from '../support/figures.ts';
 import { get } from '../support/http.ts';
 import { Kf, kubectl, kubectlJson, ringEnv } from '../support/kf.ts';
 import { privateRegistryUser } from '../../tools/cluster/addresses.ts';
 import { untilQuotaHolds } from '../support/quota.ts';
+import { applyAsAdmin } from '../support/members.ts';
 import { until } from '../support/until.ts';
 
 interface PodList {
@@ -128,6 +130,26 @@ describe('an image of a registry that asks for a password', () => {
     expect(wrong.code).toBe(1);
     expect(wrong.stderr).toContain('Check the user (--docker-username) and the password (CF_DOCKER_PASSWORD).');
     expect(wrong.stdout + wrong.stderr).not.toContain('wrong-password');
+  });
+
+  test('is run by a kubelet that could not read the password at its first try', async () => {
+    const space = ringEnv('KF_TEST_SPACE_GUID');
+    const prepared = await push(privateRegistryUser.password, '--docker-username', privateRegistryUser.name, '-i', '0');
+    expect([prepared.code, prepared.stderr.slice(0, 500)]).toEqual([0, expect.any(String)]);
+    await kf.ok('stop', 'private-app');
+    await kf.ok('scale', 'private-app', '-i', '1');
+    const guid = (await kf.ok('app', 'private-app', '--guid')).stdout.trim();
+    const secret = await kubectlJson<KubeObject>('get', 'secret', '-n', space, `${guid}-image-pull`);
+    await kubectl('delete', 'secret', '-n', space, `${guid}-image-pull`);
+    const starting = kf.run(['start', 'private-app']);
+    const said = ['get', 'pods', '-n', space, '-l', `korifi.cloudfoundry.org/app-guid=${guid}`, '-o', 'jsonpath={..state.waiting.message}'];
+    await until('a try without the password', async () => (await kubectl(...said)).includes('no basic auth credentials'));
+    const { name, namespace, labels, ownerReferences } = secret.metadata;
+    await applyAsAdmin({ ...secret, metadata: { name, namespace, labels, ownerReferences } });
+    const started = await starting;
+    expect([started.code, started.stderr.slice(0, 1_000)]).toEqual([0, expect.any(String)]);
+    expect((await get('private-app.apps.localhost')).status).toBe(200);
+    await kf.ok('delete', 'private-app', '-r', '-f');
   });
 
   test('is read and run with the user and the password, which is in a Secret that goes with the app', async () => {

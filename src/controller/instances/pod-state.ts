@@ -19,6 +19,11 @@ const patienceMs = 8_000;
 const longestMs = 90_000;
 /** A container that ended once and was not ready for this long counts as failed. */
 const crashPatienceMs = 10_000;
+/**
+ * Time for more than one try of a kubelet that could not read a Secret or a ConfigMap. It waits 1 s for the API server, and tries again after 10 s to 30 s
+ * (kubernetes/pkg/kubelet: `watch_based_manager.go`, `backOffPeriod`, `imageBackOffPeriod`).
+ */
+const kubeletPatienceMs = 45_000;
 /** When no cause is known: image pull and volumes may take this long in addition to the app's own start. */
 const idleStartMs = 120_000;
 
@@ -44,6 +49,9 @@ const createReasons = new Set([
 ]);
 const hopelessImage =
   /not found|manifest unknown|unauthorized|denied|forbidden|no match for platform|invalid reference|InvalidImageName|Never/i;
+/** In the words of containerd and CRI-O: no credential was used. If the pod names one, the kubelet pulls without it when it cannot read its Secret. */
+const withoutCredential = /no basic auth credentials|anonymous token|insufficient_scope|authentication required/i;
+const unreadObject = /failed to sync (secret|configmap) cache|object "[^"]*"\/"[^"]*" not registered/i;
 const hopelessContainer = /non-root|runAsNonRoot|will run as root/i;
 
 const time = (text: string | undefined): number => (text === undefined ? Number.NaN : Date.parse(text));
@@ -91,7 +99,7 @@ function unschedulable(pod: Pod, { now, nodesInMotion }: PodFacts): Problem | un
   return patient(problem, Math.max(since, Math.min(until, since + longestMs) - patienceMs), now);
 }
 
-function waiting(status: ContainerStatus, { now, firstSeen }: PodFacts): Problem | undefined {
+function waiting({ spec }: Pod, status: ContainerStatus, { now, firstSeen }: PodFacts): Problem | undefined {
   const { reason = '', message = '' } = status.state?.waiting ?? {};
   if (imageReasons.has(reason)) {
     const problem = {
@@ -100,6 +108,8 @@ function waiting(status: ContainerStatus, { now, firstSeen }: PodFacts): Problem
       message: `The image ${status.image} cannot be pulled: ${message === '' ? reason : message}`,
       container: status.name,
     };
+    if ((spec?.imagePullSecrets ?? []).length > 0 && withoutCredential.test(message))
+      return patient(problem, firstSeen('ImagePull without credential'), now, kubeletPatienceMs);
     return hopelessImage.test(`${reason} ${message}`) ? { ...problem, final: true } : patient(problem, firstSeen('ImagePull'), now);
   }
   if (createReasons.has(reason)) {
@@ -109,6 +119,7 @@ function waiting(status: ContainerStatus, { now, firstSeen }: PodFacts): Problem
       message: `The container cannot be created: ${message === '' ? reason : message}`,
       container: status.name,
     };
+    if (unreadObject.test(message)) return patient(problem, firstSeen(`${reason} unread`), now, kubeletPatienceMs);
     return hopelessContainer.test(message) ? { ...problem, final: true } : patient(problem, firstSeen(reason), now);
   }
   return undefined;
@@ -200,7 +211,7 @@ function ofSidecars(pod: Pod, facts: PodFacts): Problem | undefined {
   for (const status of pod.status?.initContainerStatuses ?? []) {
     const name = sidecarOf(status.name);
     if (name === undefined) continue;
-    const found = waiting(status, facts) ?? ended(status, facts);
+    const found = waiting(pod, status, facts) ?? ended(status, facts);
     if (found?.reason === 'OutOfMemory') {
       const message = `The sidecar '${name}' used more memory than it may and was ended; 'memory' in its entry of the manifest gives it more.`;
       return { ...found, message };
@@ -237,7 +248,7 @@ export function problemOf(pod: Pod, facts: PodFacts): Problem | undefined {
   const known =
     endedByKubelet(pod) ??
     unschedulable(pod, facts) ??
-    (status === undefined ? undefined : (waiting(status, facts) ?? ended(status, facts))) ??
+    (status === undefined ? undefined : (waiting(pod, status, facts) ?? ended(status, facts))) ??
     ofSidecars(pod, facts) ??
     (status === undefined ? undefined : notAnswering(pod, status, facts));
   if (known !== undefined) return known;

@@ -1,6 +1,7 @@
 // The command to try, by the cause of a failure. What a failed command prints and what `kf why` prints come from here. Pure.
 
 import type { CauseCode } from './causes.ts';
+import { places } from './group.ts';
 
 /** What the commands are about. */
 export interface Advised {
@@ -32,7 +33,10 @@ const against: Partial<Record<CauseCode, Advice>> = {
   'image-not-found': (about) => (about.isBuilt === true ? again(about) : otherImage(about)),
   'image-user': otherImage,
   'wrong-architecture': otherImage,
-  'image-unauthorized': ({ bin, app }) => `CF_DOCKER_PASSWORD=PASSWORD ${bin} push ${app} -o IMAGE --docker-username USERNAME`,
+  'image-unauthorized': ({ bin, app, ns, isBuilt }) =>
+    isBuilt === true
+      ? `kubectl get secret ${places.pullSecret} -n ${ns}`
+      : `CF_DOCKER_PASSWORD=PASSWORD ${bin} push ${app} -o IMAGE --docker-username USERNAME`,
   'no-buildpack': ({ bin }) => `${bin} buildpacks`,
   'build-oom': again,
   'build-timeout': again,

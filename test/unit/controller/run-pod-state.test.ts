@@ -29,6 +29,7 @@ interface PodParts {
   scheduled?: CoreCondition;
   deleted?: boolean;
   age?: number;
+  pullSecrets?: string[];
 }
 
 function pod({
@@ -40,6 +41,7 @@ function pod({
   scheduled,
   deleted = false,
   age = 5,
+  pullSecrets = [],
 }: PodParts): Stored<Pod> {
   const status: ContainerStatus = {
     name: 'application', image: 'registry.example/app:1', imageID: '', ready, started, restartCount: restarts,
@@ -53,6 +55,7 @@ function pod({
       labels: { 'apps.kubernetes.io/pod-index': '2', 'kf.cloudfoundry.org/generation': 'abc' },
       ...(deleted ? { deletionTimestamp: ago(1) } : {}),
     },
+    spec: { containers: [], imagePullSecrets: pullSecrets.map((secret) => ({ name: secret })) },
     status: {
       phase: 'Running',
       conditions: [
@@ -204,6 +207,36 @@ describe('the reason why an instance does not serve', () => {
     const stumbling = pod({ state: waiting('ImagePullBackOff', 'i/o timeout') });
     expect(problemOf(stumbling, facts({ firstSeen: () => now - 7_000 }))).toMatchObject({ final: false, lookAgainMs: 1_000 });
     expect(problemOf(stumbling, facts({ firstSeen: () => now - 8_000 }))).toMatchObject({ final: true });
+  });
+
+  describe('a kubelet that could not read an object', () => {
+    const refused = (said: string) =>
+      `failed to resolve image: pull access denied, repository does not exist or may require authorization: ${said}`;
+    const none = refused('authorization failed: no basic auth credentials');
+    const unread = 'failed to sync secret cache: timed out waiting for the condition';
+    const bySecret = { pullSecrets: ['image-registry-credentials'] };
+
+    test.each([
+      ['a password', 'ErrImagePull', none],
+      ['a password, before its next try', 'ImagePullBackOff', `Back-off pulling image "i": ErrImagePull: ${none}`],
+      ['a password for tokens', 'ErrImagePull', refused('server message: insufficient_scope: authorization failed')],
+      ['a Secret of variables', 'CreateContainerConfigError', unread],
+      ['a ConfigMap', 'CreateContainerConfigError', 'failed to sync configmap cache: timed out waiting for the condition'],
+    ])('has time for other tries: %s', (_what, reason, message) => {
+      const stumbling = pod({ state: waiting(reason, message), ...bySecret });
+      expect(problemOf(stumbling, facts({ firstSeen: () => now - 31_000 }))).toMatchObject({ final: false, lookAgainMs: 14_000 });
+      expect(problemOf(stumbling, facts({ firstSeen: () => now - 45_000 }))).toMatchObject({ final: true, byTime: true });
+    });
+
+    test('has none for a password that nobody gave, or that is refused', () => {
+      const problem = { reason: 'ImagePull', cause: 'image-unauthorized', final: true };
+      expect(problemOf(pod({ state: waiting('ErrImagePull', none) }), facts())).toMatchObject(problem);
+      const wrong = waiting(
+        'ErrImagePull',
+        'failed to authorize: failed to fetch oauth token: 401 Unauthorized: incorrect username or password',
+      );
+      expect(problemOf(pod({ state: wrong, ...bySecret }), facts())).toMatchObject(problem);
+    });
   });
 
   test('an app without a check is never reported as not answering', () => {

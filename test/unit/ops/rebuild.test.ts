@@ -43,3 +43,9 @@ test('a missing droplet is built again, and a missing image of the user is repla
   expect(adviceOn('image-not-found', { ...about, isBuilt: true })[0]).toBe('kf restage shop');
   expect(adviceOn('image-not-found', about)[0]).toBe('kf push shop -o IMAGE');
 });
+
+test('a refused password is one of the space for a droplet, and one that the user gives for an image of the user', () => {
+  const about = { bin: 'kf', app: 'shop', ns: 's' };
+  expect(adviceOn('image-unauthorized', { ...about, isBuilt: true })[0]).toBe('kubectl get secret image-registry-credentials -n s');
+  expect(adviceOn('image-unauthorized', about)[0]).toBe('CF_DOCKER_PASSWORD=PASSWORD kf push shop -o IMAGE --docker-username USERNAME');
+});
