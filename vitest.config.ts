@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 import { laneCount, sessionFile } from './test/support/lanes.ts';
-import { SessionFirst } from './test/support/session-first.ts';
+import { RingOrder } from './test/support/ring-order.ts';
 
 /**
  * How long tests of a ring wait for what they name (`until`, `expect.poll`): far longer than it takes, since a busy machine is no failure, and
@@ -17,7 +17,7 @@ export default defineConfig({
     disableConsoleIntercept: true,
     // One worker less than cores is the runner's own choice; on two cores the contract ring, which mostly waits, takes half the time with two.
     maxWorkers: Math.max(2, availableParallelism() - 1),
-    sequence: { sequencer: SessionFirst },
+    sequence: { sequencer: RingOrder },
     projects: [
       {
         extends: true,

@@ -1,0 +1,20 @@
+import { describe, expect, test } from 'vitest';
+import { ringOrder } from '../../support/ring-order.ts';
+
+const order = (files: string): string =>
+  ringOrder(
+    [...files],
+    (file) => file === 'S',
+    (file) => file >= 'A' && file <= 'D',
+  ).join('');
+
+describe('the files of the cluster ring', () => {
+  test.each([
+    ['in their order without others', 'abc', 'abc'],
+    ['begin with the session', 'abS', 'Sab'],
+    ['that start clusters have five others between them', 'ABCabcdefghijklmS', 'SAabcdeBfghijCklm'],
+    ['that start clusters come one after the other when no others are left', 'aABbC', 'AabBC'],
+  ])('%s', (_what, given, expected) => {
+    expect(order(given)).toBe(expected);
+  });
+});
