@@ -100,8 +100,8 @@ async function prepare(wanted: readonly string[]): Promise<void> {
 const rings: Record<string, () => Promise<RingReport>> = {
   check,
   unit: () => vitest('unit'),
-  contract: () => withBundle((env) => vitest('contract', env)),
   api: () => withControlPlane((env) => vitest('api', env)),
+  contract: () => withBundle((env) => vitest('contract', env)),
   cluster: () => withLanes(lanes, (env) => vitest('cluster', env)),
   session: () => withLanes(1, (env) => vitest('cluster', env, [sessionFile])),
 };
@@ -126,17 +126,8 @@ function wrongArgument(): string | undefined {
   return ring === undefined ? undefined : `There is no ring '${ring}'.`;
 }
 
-/** Rings that run at the same time: both mostly wait, and neither needs a node. */
-const together = ['contract', 'api'];
-
-/** The wanted rings in their order, those of `together` as one turn. */
-function inTurn(wanted: readonly string[]): string[][] {
-  const first = wanted.find((name) => together.includes(name));
-  return wanted.flatMap((name) => {
-    if (!together.includes(name)) return [[name]];
-    return name === first ? [wanted.filter((other) => together.includes(other))] : [];
-  });
-}
+/** It mostly waits and needs no node, so it runs beside those that come after it. */
+const beside = 'api';
 
 /** Runs one ring. A ring that cannot run counts as one failure. */
 async function runRing(name: string): Promise<{ name: string; counts: RingReport }> {
@@ -155,19 +146,23 @@ async function runRing(name: string): Promise<{ name: string; counts: RingReport
 
 async function main(): Promise<void> {
   mkdirSync(resultsDir, { recursive: true });
-  const wanted = named.length > 0 ? named : Object.keys(rings).filter((name) => !alone.has(name));
+  const wanted = Object.keys(rings).filter((name) => (named.length > 0 ? named.includes(name) : !alone.has(name)));
   const sum: Counts = { passed: 0, failed: 0, skipped: 0 };
   const failures: string[] = [];
   if ((await run('node', ['tools/bundle.mjs'])) !== 0) throw new Error('The bundle that the rings run cannot be built.');
   await prepare(wanted.map((name) => (alone.has(name) ? 'cluster' : name)));
-  for (const names of inTurn(wanted)) {
+  const begun: ReturnType<typeof runRing>[] = [];
+  for (const name of wanted) {
     if (interrupted !== undefined) break;
-    for (const { name, counts } of await Promise.all(names.map(runRing))) {
-      sum.passed += counts.passed;
-      sum.failed += counts.failed;
-      sum.skipped += counts.skipped;
-      failures.push(...renderFailures(name, counts.failures));
-    }
+    const ran = runRing(name);
+    begun.push(ran);
+    if (name !== beside) await ran;
+  }
+  for (const { name, counts } of await Promise.all(begun)) {
+    sum.passed += counts.passed;
+    sum.failed += counts.failed;
+    sum.skipped += counts.skipped;
+    failures.push(...renderFailures(name, counts.failures));
   }
   if (isCI && sum.skipped > 0) {
     console.error('A skipped test is a failure in CI.');

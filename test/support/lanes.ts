@@ -4,6 +4,9 @@
 /** The session, a file of the ring that `npm run session` runs alone. */
 export const sessionFile = 'test/session/session.test.ts';
 
+/** Held by a file that starts clusters of its own, because one of them compares the firewall of the host before and after. */
+export const startsClustersLock = 'starts-clusters';
+
 const variable = 'KF_TEST_CLUSTERS';
 
 /** The variables of each lane's cluster, as one variable for the test runner. */

@@ -8,7 +8,8 @@ import { promisify } from 'node:util';
 import { controllerLine, readControllerReport } from './controller-report.ts';
 import { writeRoleKubeconfig } from './developer.ts';
 import { installPackedKf } from './installed-kf.ts';
-import { lanesEnv } from './lanes.ts';
+import { lanesEnv, startsClustersLock } from './lanes.ts';
+import { withLock } from '../../tools/cluster/state.ts';
 import { clusterDown, clusterUp, writeSetupFile, type ClusterEnv } from './local-cluster.ts';
 
 const execute = promisify(execFile);
@@ -31,7 +32,8 @@ export async function withControlPlane<T>(
   try {
     return await use(env);
   } finally {
-    if (!keep) await clusterDown(name);
+    // The cluster ring may have begun, and one of its files compares the firewall.
+    if (!keep) await withLock(startsClustersLock, () => clusterDown(name));
   }
 }
 

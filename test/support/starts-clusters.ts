@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll } from 'vitest';
 import { withLock } from '../../tools/cluster/state.ts';
+import { startsClustersLock } from './lanes.ts';
 
 /** As long as all tests of another such file may take. */
 const longest = 1_800_000;
@@ -13,7 +14,7 @@ export function startsClusters(): void {
   beforeAll(
     () =>
       new Promise<void>((resolve, reject) => {
-        held = withLock('starts-clusters', () => new Promise<void>((done) => ((release = done), resolve())));
+        held = withLock(startsClustersLock, () => new Promise<void>((done) => ((release = done), resolve())));
         held.catch(reject);
       }),
     longest,
