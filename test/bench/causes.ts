@@ -4,6 +4,7 @@
 import { spawn } from 'node:child_process';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { reasons } from '../../src/lib/api/group.ts';
 import type { Pod } from '../../src/lib/api/pod-kind.ts';
 import { foreignImage, fullQueue } from '../support/cause-fixtures.ts';
 import { kubectl, kubectlJson, ringEnv, type Kf } from '../support/kf.ts';
@@ -60,9 +61,9 @@ type Seen = Pod & { type?: string; reason?: string; involvedObject?: { name: str
 
 const nameOf = ({ kind, metadata, involvedObject }: Seen): string => (kind === 'Event' ? involvedObject?.name : metadata.name) ?? '';
 
-/** Whether a pod, or an Event, shows that something fails. */
+/** Whether a pod, or an Event, shows that something fails. Every start has a Warning that not all instances are ready yet. */
 function isSign(object: Seen): boolean {
-  if (object.kind === 'Event') return object.type === 'Warning';
+  if (object.kind === 'Event') return object.type === 'Warning' && object.reason !== reasons.desiredStateNotReached;
   const { status } = object;
   if (status?.phase === 'Failed') return true;
   if (status?.conditions?.some(({ reason }) => reason === 'Unschedulable') === true) return true;
