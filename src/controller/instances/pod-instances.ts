@@ -22,6 +22,8 @@ const longestLine = 4096;
 const none: LogEnds = { head: [], omitted: 0, tail: [] };
 /** More pods than can wait for an image at the same time: the patience of a pod that is forgotten at every look would never end. */
 const rememberedPods = 10_000;
+/** The record of events needs a pod that ended until its next look, mostly within a second. */
+const rememberedEnds = { apps: 500, ofApp: 5 };
 
 /** The index that {@link podInstances} needs. */
 export const instancesByProcess: Index = index<Pod>(podType, 'process', (pod) => {
@@ -39,11 +41,35 @@ function keysOfApp({ metadata }: Pick<KubeObject, 'metadata'>): string[] {
   return app === undefined || metadata.labels?.[labels.guid] === undefined ? [] : [`${metadata.namespace ?? ''}/${app}`];
 }
 
-/** A change of an instance queues its app. */
-export const watchInstancesOfApps = (): Watch => watch<Pod>(podType, keysOfApp);
+/**
+ * Pods that their node has ended, the newest of each app, by the app's key. Their set replaces them at once, under the same name, so a reconcile that
+ * reads the store may come too late to see the end.
+ */
+const endedPods = new WeakMap<Stores, BoundedMap<string, BoundedMap<string, Stored<Pod>>>>();
 
-/** What the cluster says of the instances of an app, for the record of its events. */
-export const podsOfApp = (stores: Stores, app: string): Stored<Pod>[] => stores.of(podType).by(instancesByApp.name, app);
+function noteEnd(stores: Stores, app: string, pod: Stored<Pod>): void {
+  const apps = endedPods.get(stores) ?? new BoundedMap(rememberedEnds.apps);
+  endedPods.set(stores, apps);
+  const ends = apps.get(app) ?? new BoundedMap(rememberedEnds.ofApp);
+  apps.set(app, ends);
+  ends.set(pod.metadata.uid, pod);
+}
+
+/** A change of an instance queues its app. What ends is kept for {@link podsOfApp}. */
+export const watchInstancesOfApps = (): Watch =>
+  watch<Pod>(podType, (pod, stores) => {
+    const apps = keysOfApp(pod);
+    if (pod.status?.phase === 'Failed') for (const app of apps) noteEnd(stores, app, pod);
+    return apps;
+  });
+
+/** What the cluster says of the instances of an app, for the record of its events: those that exist, and pods that ended lately. */
+export function podsOfApp(stores: Stores, app: string): Stored<Pod>[] {
+  const present = stores.of(podType).by(instancesByApp.name, app);
+  const known = new Set(present.map(({ metadata }) => metadata.uid));
+  const ended = [...(endedPods.get(stores)?.get(app)?.values() ?? [])];
+  return [...present, ...ended.filter(({ metadata }) => !known.has(metadata.uid))];
+}
 
 /** A change of an instance queues the keys that `keys` gives for it, by its labels and its namespace. */
 export function watchInstances(keys: (instance: Pick<KubeObject, 'metadata'>, stores: Stores) => readonly string[]): Watch {

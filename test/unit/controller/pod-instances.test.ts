@@ -1,13 +1,21 @@
 // Instances as the reconcilers see them over time: what is stored about a pod between two checks.
 
 import { beforeEach, describe, expect, test } from 'vitest';
-import { instancesByProcess, podInstances } from '../../../src/controller/instances/pod-instances.ts';
+import {
+  instancesByApp,
+  instancesByProcess,
+  podInstances,
+  podsOfApp,
+  watchInstancesOfApps,
+} from '../../../src/controller/instances/pod-instances.ts';
 import type { Problem } from '../../../src/controller/instances/instances.ts';
 import { Memory } from '../../../src/controller/runtime/memory.ts';
 import type { Context } from '../../../src/controller/runtime/reconciler.ts';
 import { Store } from '../../../src/controller/runtime/store.ts';
 import { labels } from '../../../src/lib/api/group.ts';
+import type { Stored } from '../../../src/lib/api/object.ts';
 import type { Pod } from '../../../src/lib/api/pod-kind.ts';
+import { asStored } from '../../support/stored.ts';
 
 const seconds = 1_000;
 const hour = 3_600 * seconds;
@@ -68,5 +76,30 @@ describe('a problem of an instance that may pass', () => {
     problems();
     now += 9 * seconds;
     expect(problems().every((problem) => problem?.final)).toBe(true);
+  });
+});
+
+describe('a pod that its node has ended', () => {
+  const instance = (uid: string, status: NonNullable<Pod['status']>): Stored<Pod> =>
+    asStored<Pod>({
+      metadata: { name: 'a-0', namespace: 's', uid, resourceVersion: '1', labels: { [labels.guid]: 'p', [labels.appGuid]: 'a' } },
+      status,
+    });
+  const seen = (pod: Stored<Pod>): void => void watchInstancesOfApps().keys(pod, context.stores);
+  const uids = (): string[] => podsOfApp(context.stores, 's/a').map(({ metadata }) => metadata.uid);
+
+  beforeEach(() => pods.addIndex(instancesByApp.name, instancesByApp.of));
+
+  test('is still known for the record of events when the next one has its name', () => {
+    seen(instance('first', { phase: 'Running' }));
+    seen(instance('first', { phase: 'Failed', reason: 'Evicted' }));
+    pods.put(instance('second', { phase: 'Pending' }));
+    expect(uids()).toEqual(['second', 'first']);
+  });
+
+  test('is there once while it exists, and only the last five are kept', () => {
+    for (const uid of ['1', '2', '3', '4', '5', '6']) seen(instance(uid, { phase: 'Failed' }));
+    pods.put(instance('6', { phase: 'Failed' }));
+    expect(uids()).toEqual(['6', '2', '3', '4', '5']);
   });
 });

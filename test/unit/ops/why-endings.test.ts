@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import type { AppEvent } from '../../../src/lib/api/results.ts';
-import { lastEnd } from '../../../src/lib/ops/why/endings.ts';
+import { lastEnd, lastEviction } from '../../../src/lib/ops/why/endings.ts';
 
 const now = Date.parse('2026-08-07T10:20:00Z');
 const at = (minute: string, type: string, description: string): AppEvent => ({
@@ -69,5 +69,32 @@ describe('an app whose instances run', () => {
     ['other events', [at('18:00', 'audit.app.update', 'index: 0, exit_description: x'), at('19:00', 'app.crash', 'unreadable')], undefined],
   ])('is well, without a cause, after %s', (_, events, since) => {
     expect(lastEnd(events, { since, now })).toBeUndefined();
+  });
+});
+
+describe('an eviction that is not recorded yet', () => {
+  const event = (minute: string, reason: string, object: string) => ({ time: `2026-08-07T10:${minute}Z`, object, reason, message: full });
+
+  test('is told by its Event', () => {
+    expect(lastEviction([event('19:00', 'Evicted', 'Pod shop-3b5-0123456789-2')], { now })).toEqual({
+      state: 'well',
+      cause: 'disk',
+      message: `Instance 2 runs, and ended once, at 2026-08-07T10:19:00Z: ${full.trim()}`,
+      since: '2026-08-07T10:19:00Z',
+      instance: 2,
+    });
+  });
+
+  test('fails the app when it comes again and again', () => {
+    const twice = ['19:00', '18:00'].map((minute) => event(minute, 'Evicted', 'Pod shop-3b5-0123456789-2'));
+    expect(lastEviction(twice, { now })).toMatchObject({ state: 'failed', since: '2026-08-07T10:19:00Z' });
+  });
+
+  test.each([
+    ['another Warning', event('19:00', 'Unhealthy', 'Pod shop-3b5-0123456789-2')],
+    ['one of another object', event('19:00', 'Evicted', 'Job shop')],
+    ['one from before the last change', event('01:00', 'Evicted', 'Pod shop-3b5-0123456789-2')],
+  ])('is not %s', (_what, warning) => {
+    expect(lastEviction([warning], { now, since: '2026-08-07T10:17:00Z' })).toBeUndefined();
   });
 });

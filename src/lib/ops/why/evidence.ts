@@ -17,7 +17,10 @@ function shown(event: KubeEvent): WhyEvent {
 }
 
 /** The Warnings about the named objects, the newest first; none when the user may not read Events. The cluster keeps them for an hour. */
-export async function warningsAbout({ cluster, space, signal }: SpaceSession, names: ReadonlySet<string>): Promise<WhyEvent[]> {
+export async function warningsAbout(
+  { cluster, space, signal }: SpaceSession,
+  names: Pick<ReadonlySet<string>, 'has'>,
+): Promise<WhyEvent[]> {
   try {
     const { items } = await cluster.list(eventType, { ns: space.guid, fieldSelector: 'type=Warning', signal });
     return items
