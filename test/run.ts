@@ -6,6 +6,7 @@ import path from 'node:path';
 import { toolsEnv } from '../tools/environment.ts';
 import { prepareRings } from '../tools/cluster/prepare.ts';
 import { bundleForTests, sharedBundle } from './support/cli.ts';
+import { isBuilt } from './support/installed-kf.ts';
 import { sessionFile } from './support/lanes.ts';
 import { readRingReport, renderFailures, unhandledFile } from './support/ring-report.ts';
 import type { Counts, RingReport } from './support/ring-report.ts';
@@ -150,6 +151,7 @@ async function main(): Promise<void> {
   const sum: Counts = { passed: 0, failed: 0, skipped: 0 };
   const failures: string[] = [];
   if ((await run('node', ['tools/bundle.mjs'])) !== 0) throw new Error('The bundle that the rings run cannot be built.');
+  process.env[isBuilt] = '1';
   await prepare(wanted.map((name) => (alone.has(name) ? 'cluster' : name)));
   const begun: ReturnType<typeof runRing>[] = [];
   for (const name of wanted) {

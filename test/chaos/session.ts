@@ -80,6 +80,8 @@ export class ChaosSession {
   readonly #apps: Map<string, Declared | undefined>;
   readonly #tally = new Tally(faultNames, stepNames);
   readonly #findings: string[] = [];
+  /** Milliseconds of each step without a fault. */
+  readonly #quickest = new Map<StepName, number>();
   #steps: StepName[] = [];
   #faults: Fault[] = [];
 
@@ -118,8 +120,9 @@ export class ChaosSession {
     const [step, fault] = [this.#steps.pop(), this.#faults.pop()];
     if (step === undefined || fault === undefined) return;
     const draw = this.#draw();
-    // A command needs a third of a second until its first request; those that wait for instances last longer than the others.
-    const delayMs = 300 + this.#random() * (waitsForInstances.has(step) ? 2_000 : 500);
+    // At some moment of the command; those that wait for instances last longer than the others, and none longer than it took without a fault.
+    const most = Math.min(waitsForInstances.has(step) ? 2_300 : 800, this.#quickest.get(step) ?? Infinity);
+    const delayMs = most * (0.2 + 0.8 * this.#random());
     this.#options.log(`turn ${turn}: ${step}, ${fault} after ${Math.round(delayMs)} ms`);
     await this.#step(step, { fault, delayMs, draw });
   }
@@ -149,7 +152,9 @@ export class ChaosSession {
     const args = commandOf(step, name, app, turn.draw, image, target);
     const started = Date.now();
     await this.#untilDone(step, args, turn);
-    this.#tally.took(step, Date.now() - started);
+    const took = Date.now() - started;
+    this.#tally.took(step, took);
+    if (turn.fault === undefined) this.#quickest.set(step, Math.min(took, this.#quickest.get(step) ?? Infinity));
     const next = after(step, app, turn.draw, target === undefined ? undefined : app?.history.get(target));
     this.#apps.set(name, next);
     if (next !== undefined && ['push', 'restart', 'start', 'rollback'].includes(step)) await this.#note(name, next);
