@@ -112,6 +112,25 @@ describe('an app', () => {
     });
   });
 
+  it('whose instance was evicted a moment ago is well, with the cause, before the controller has recorded it', async () => {
+    await scene.ok(...push);
+    const about = (name: string, message: string) => ({
+      metadata: { name: `${name}.1`, namespace: ns },
+      involvedObject: { kind: 'Pod', name },
+      ...{ type: 'Warning', reason: 'Evicted', lastTimestamp: new Date().toISOString(), message },
+    });
+    await scene.cluster.add(eventType, about('another-3b5-0123456789-1', 'The node was low on resource: memory.'));
+    expect(await asJson('shop')).toMatchObject({ state: 'well', message: "App 'shop' runs." });
+    const full = 'Pod ephemeral local storage usage exceeds the total limit of containers 20Mi.';
+    await scene.cluster.add(eventType, about(`${nameOf(scene.app())}-3b5-0123456789-1`, full));
+    expect(await asJson('shop')).toMatchObject({
+      state: 'well',
+      cause: 'disk',
+      instance: 1,
+      next: ['kf scale shop -k DISK', 'kf logs shop --recent'],
+    });
+  });
+
   it('whose instance crashed later is explained by the instance', async () => {
     await scene.ok(...push, '-m', '64M');
     const details = 'The app used more memory than its limit of 64M and was ended; -m gives it more.';

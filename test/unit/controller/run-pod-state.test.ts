@@ -222,6 +222,7 @@ describe('the reason why an instance does not serve', () => {
       ['a password for tokens', 'ErrImagePull', refused('server message: insufficient_scope: authorization failed')],
       ['a Secret of variables', 'CreateContainerConfigError', unread],
       ['a ConfigMap', 'CreateContainerConfigError', 'failed to sync configmap cache: timed out waiting for the condition'],
+      ['an object that it does not follow yet', 'CreateContainerConfigError', 'object "space"/"app-env" not registered'],
     ])('has time for other tries: %s', (_what, reason, message) => {
       const stumbling = pod({ state: waiting(reason, message), ...bySecret });
       expect(problemOf(stumbling, facts({ firstSeen: () => now - 31_000 }))).toMatchObject({ final: false, lookAgainMs: 14_000 });
