@@ -8,15 +8,26 @@ import type { RunnerInfo } from '../../lib/api/types.generated.ts';
 import type { Cluster } from '../../lib/kube/cluster.ts';
 import { isConflict } from '../../lib/kube/errors.ts';
 
+/** What this process knows of gaps in what it hears from the API server; milliseconds of the wall clock. */
+export interface Steadiness {
+  /** Since when changes have arrived without a gap; 0 when no gap is known. */
+  since: () => number;
+  /** Takes over what a leader before this one knew. */
+  inherit: (since: number) => void;
+}
+
 export interface LeaderRecordOptions {
   ns: string;
   name: string;
   identity: string;
   /** Whether this process certainly holds the Lease now. */
   isLeader: () => boolean;
+  steadiness: Steadiness;
 }
 
 const tries = 3;
+/** Whether the API server was there is not known of a longer time in which nobody led. */
+const longestUnknownMs = 60_000;
 
 /** One RunnerInfo; only a leader writes it, and only over what it has read. */
 export class LeaderRecord {
@@ -31,7 +42,7 @@ export class LeaderRecord {
 
   /**
    * Writes that this process leads. It writes nothing when it does not lead any more after the record was read: a record of the next leader that came
-   * since then makes the write a conflict.
+   * since then makes the write a conflict. What the record says of the last gap is taken over when it is read.
    * @param renewed RFC 3339 with microseconds
    * @throws that of the API server, and the conflict after three tries
    */
@@ -47,10 +58,16 @@ export class LeaderRecord {
   }
 
   async #writeOnce(renewed: string, signal: AbortSignal): Promise<void> {
-    const { ns, name, identity, isLeader } = this.#options;
+    const { ns, name, identity, isLeader, steadiness } = this.#options;
     const live = this.#held ?? (await this.#cluster.get(kinds.runnerInfo, ns, name, signal));
     if (!isLeader()) return;
-    const said = { [annotations.leader]: identity, [annotations.leaderRenewed]: renewed };
+    if (live !== undefined && live !== this.#held) steadiness.inherit(lastGap(live, Date.parse(renewed)));
+    const since = steadiness.since();
+    const said = {
+      [annotations.leader]: identity,
+      [annotations.leaderRenewed]: renewed,
+      ...(since > 0 && { [annotations.steadySince]: new Date(since).toISOString() }),
+    };
     const typed = { apiVersion: 'korifi.cloudfoundry.org/v1alpha1', kind: 'RunnerInfo' } as const;
     const spec = { runnerName: name };
     this.#held =
@@ -62,4 +79,11 @@ export class LeaderRecord {
             { signal },
           );
   }
+}
+
+/** The end of the last gap that the record tells of; `now` when nobody led for long before it. 0 when there is none. */
+function lastGap({ metadata }: Stored<RunnerInfo>, now: number): number {
+  const at = (key: string): number => Date.parse(metadata.annotations?.[key] ?? '') || 0;
+  const renewed = at(annotations.leaderRenewed);
+  return renewed > 0 && now - renewed > longestUnknownMs ? now : Math.min(at(annotations.steadySince), now);
 }

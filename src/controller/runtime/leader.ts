@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { leaseType, type Lease } from '../../lib/api/core.ts';
 import type { Cluster } from '../../lib/kube/cluster.ts';
 import { isAlreadyExists, isConflict } from '../../lib/kube/errors.ts';
-import { LeaderRecord } from './leader-record.ts';
+import { LeaderRecord, type Steadiness } from './leader-record.ts';
 import type { Logger } from './log.ts';
 import { NotLeaderError } from './result.ts';
 
@@ -21,9 +21,18 @@ export interface LeaderOptions {
   marginMs?: number;
   /** Monotonic milliseconds. */
   now?: () => number;
+  /** Default: no gap is known. */
+  steadiness?: Steadiness;
 }
 
-const defaults = { leaseMs: 12_000, renewMs: 5_000, followMs: 1_000, marginMs: 2_000, now: () => performance.now() };
+const defaults = {
+  leaseMs: 12_000,
+  renewMs: 5_000,
+  followMs: 1_000,
+  marginMs: 2_000,
+  now: () => performance.now(),
+  steadiness: { since: () => 0, inherit: () => undefined },
+};
 
 const micro = (): string => new Date().toISOString().replace(/\.(\d{3})Z$/, '.$1000Z');
 
@@ -33,7 +42,7 @@ const micro = (): string => new Date().toISOString().replace(/\.(\d{3})Z$/, '.$1
  */
 export class Leader {
   readonly #cluster: Cluster;
-  readonly #options: LeaderOptions & typeof defaults;
+  readonly #options: Required<LeaderOptions>;
   readonly #log: Logger;
   readonly #onChange: (isLeader: boolean) => void;
   #deadline = 0;
@@ -50,8 +59,8 @@ export class Leader {
     this.#options = { ...defaults, ...options };
     this.#log = log;
     this.#onChange = onChange;
-    const { ns, name, identity } = options;
-    this.#record = new LeaderRecord(cluster, { ns, name, identity, isLeader: () => this.isLeader });
+    const { ns, name, identity, steadiness } = this.#options;
+    this.#record = new LeaderRecord(cluster, { ns, name, identity, steadiness, isLeader: () => this.isLeader });
   }
 
   get isLeader(): boolean {

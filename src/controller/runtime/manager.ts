@@ -64,7 +64,8 @@ export class Manager {
     this.#options = options;
     this.#now = options.now ?? Date.now;
     const { cluster, log, leader } = options;
-    this.#leader = new Leader(cluster, leader, log, (isLeader) => this.#setGate(isLeader));
+    const steadiness = { since: () => this.#steadySince(), inherit: (since: number) => this.#inheritGap(since) };
+    this.#leader = new Leader(cluster, { ...leader, steadiness }, log, (isLeader) => this.#setGate(isLeader));
     this.#stores = { of: (type) => this.#storeOf(type), has: (type) => this.#informers.has(sourceId(type)) };
     this.#cluster = fence(cluster, {
       assertLeader: () => this.#leader.assertLeader(),
@@ -142,6 +143,15 @@ export class Manager {
   #setGate(isLeader: boolean): void {
     if (isLeader) this.#gate.resolve(true);
     else this.#gate = Promise.withResolvers<boolean>();
+  }
+
+  /** Since when all kinds have had no gap. */
+  #steadySince(): number {
+    return Math.max(0, ...[...this.#informers.values()].map(({ store }) => store.steadySince));
+  }
+
+  #inheritGap(since: number): void {
+    for (const { store } of this.#informers.values()) store.steadySince = Math.max(store.steadySince, since);
   }
 
   #storeOf<T extends KubeObject>(type: ResourceType<T>): Store<T> {

@@ -188,6 +188,8 @@ export const annotations = {
   /** Of the RunnerInfo of the controller: the pod that leads, and when it last renewed its Lease (RFC 3339 with microseconds). Policies read both. */
   leader: kf('leader'),
   leaderRenewed: kf('leader-renewed'),
+  /** Of the same object: since when the leader has got all changes without a gap (RFC 3339). The next leader knows it from there. */
+  steadySince: kf('steady-since'),
   /** How many instances a rollout replaces at a time; default 1. */
   maxInFlight: kf('max-in-flight'),
   /** Of a build's pod: how the build container ended; the controller writes it after the kubelet has reported the end. */

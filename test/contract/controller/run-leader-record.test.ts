@@ -1,8 +1,8 @@
 // The record of who leads, which admission policies compare with.
 
-import { afterEach, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { Leader } from '../../../src/controller/runtime/leader.ts';
-import { LeaderRecord } from '../../../src/controller/runtime/leader-record.ts';
+import { LeaderRecord, type Steadiness } from '../../../src/controller/runtime/leader-record.ts';
 import { createLogger } from '../../../src/controller/runtime/log.ts';
 import { annotations, kinds } from '../../../src/lib/api/group.ts';
 import { MemoryCluster } from '../../support/memory-cluster.ts';
@@ -18,6 +18,12 @@ afterEach(() => {
   for (const controller of stop) controller.abort();
   stop.clear();
 });
+
+/** What a process knows of gaps, here the time of one. */
+function steady(since = 0): Steadiness {
+  let known = since;
+  return { since: () => known, inherit: (other) => void (known = Math.max(known, other)) };
+}
 
 function lead(cluster: MemoryCluster, identity: string): { changes: boolean[]; end: () => Promise<void> } {
   const [changes, controller] = [[] as boolean[], new AbortController()];
@@ -50,8 +56,8 @@ test('names each leader before that leader works, and has the time of each renew
 test('is not overwritten by a former leader that reads it again after a conflict', async () => {
   const cluster = new MemoryCluster();
   let oldLeads = true;
-  const old = new LeaderRecord(cluster, { ...place, identity: 'old', isLeader: () => oldLeads });
-  const next = new LeaderRecord(cluster, { ...place, identity: 'next', isLeader: () => true });
+  const old = new LeaderRecord(cluster, { ...place, identity: 'old', isLeader: () => oldLeads, steadiness: steady() });
+  const next = new LeaderRecord(cluster, { ...place, identity: 'next', isLeader: () => true, steadiness: steady() });
   const { signal } = new AbortController();
   await old.write('1', signal);
   await next.write('2', signal);
@@ -72,4 +78,44 @@ test('does not end the leadership when it cannot be written', async () => {
   const { changes } = lead(cluster, 'one');
   await until(() => expect(tries).toBeGreaterThan(1));
   expect(changes).toEqual([true]);
+});
+
+describe('the last gap in what a leader heard of the API server', () => {
+  const noon = Date.parse('2026-01-02T12:00:00Z');
+  const at = (ms: number): string => new Date(noon + ms).toISOString();
+  const { signal } = new AbortController();
+  const record = (cluster: MemoryCluster, identity: string, steadiness: Steadiness): LeaderRecord =>
+    new LeaderRecord(cluster, { ...place, identity, isLeader: () => true, steadiness });
+
+  test.each([
+    ['known to its successor', noon - 30_000, 5_000, noon - 30_000],
+    ['none when there was none', 0, 5_000, 0],
+    ['a time without any leader, of which nobody knows', 0, 61_000, noon + 61_000],
+    ['never in the future, whatever clocks do', noon + 500_000, 5_000, noon + 5_000],
+  ])('is %s', async (_, gap, laterMs, known) => {
+    const cluster = new MemoryCluster();
+    await record(cluster, 'one', steady(gap)).write(at(0), signal);
+    const successor = steady();
+    await record(cluster, 'two', successor).write(at(laterMs), signal);
+    expect(successor.since()).toBe(known);
+    expect(recordIn(cluster)[annotations.steadySince]).toBe(known === 0 ? undefined : new Date(known).toISOString());
+  });
+
+  test('of the successor itself counts when it was later', async () => {
+    const cluster = new MemoryCluster();
+    await record(cluster, 'one', steady(noon - 30_000)).write(at(0), signal);
+    const two = steady(noon + 1_000);
+    await record(cluster, 'two', two).write(at(5_000), signal);
+    expect([two.since(), recordIn(cluster)[annotations.steadySince]]).toEqual([noon + 1_000, at(1_000)]);
+  });
+
+  test('is recorded by the leader that noticed it while it led', async () => {
+    const cluster = new MemoryCluster();
+    const known = steady();
+    const first = record(cluster, 'one', known);
+    await first.write(at(0), signal);
+    known.inherit(noon + 2_000);
+    await first.write(at(5_000), signal);
+    expect(recordIn(cluster)[annotations.steadySince]).toBe(at(2_000));
+  });
 });

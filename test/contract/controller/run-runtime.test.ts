@@ -10,6 +10,7 @@ import { OutsideCalls } from '../../../src/controller/runtime/outside.ts';
 import { watch, type Reconciler } from '../../../src/controller/runtime/reconciler.ts';
 import { NotLeaderError, TerminalError, WaitingError } from '../../../src/controller/runtime/result.ts';
 import { configMapType, leaseType, serviceType, type Service } from '../../../src/lib/api/core.ts';
+import { annotations, kinds } from '../../../src/lib/api/group.ts';
 import type { Cluster } from '../../../src/lib/kube/cluster.ts';
 import { apiError, MemoryCluster } from '../../support/memory-cluster.ts';
 import { patienceMs } from '../../support/until.ts';
@@ -210,6 +211,22 @@ describe('Manager', () => {
     await until(() => expect(seen.filter((key) => key === 'ns/late')).toHaveLength(2));
     expect(seen.filter((key) => key === 'ns/bad')).toHaveLength(1);
     expect(await manager.renderMetrics()).toContain('kf_reconcile_total{reconciler="service",outcome="terminal"} 1');
+  });
+
+  test('inherits the last gap from the leader before, before it works', async () => {
+    const cluster = new MemoryCluster();
+    const gap = '2026-01-02T12:00:00.000Z';
+    const said = { [annotations.leaderRenewed]: new Date().toISOString(), [annotations.steadySince]: gap };
+    const typed = { apiVersion: 'korifi.cloudfoundry.org/v1alpha1', kind: 'RunnerInfo' } as const;
+    const metadata = { name: 'kf', namespace: 'kf-system', annotations: said };
+    await cluster.create(kinds.runnerInfo, { ...typed, metadata, spec: { runnerName: 'kf' } });
+    await cluster.create(serviceType, service('a'));
+    const seen: number[] = [];
+    manage(cluster, (_, { stores }) => {
+      seen.push(stores.of(serviceType).steadySince);
+      return Promise.resolve(undefined);
+    });
+    await until(() => expect(seen).toEqual([Date.parse(gap)]));
   });
 
   describe('/healthz', () => {
