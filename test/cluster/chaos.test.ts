@@ -14,6 +14,7 @@ import {
   killControllerProcess,
   signalAll,
 } from '../chaos/faults.ts';
+import { annotations, places } from '../../src/lib/api/group.ts';
 import { interrupted } from '../chaos/interrupt.ts';
 import { probe } from '../chaos/probe.ts';
 import { chance, seedOfRun } from '../chaos/seed.ts';
@@ -21,6 +22,7 @@ import { auditEnd, auditFrom } from '../support/audit.ts';
 import { reportTime } from '../support/figures.ts';
 import { get } from '../support/http.ts';
 import { Kf, kubectl, kubectlJson, ringEnv, type Ran } from '../support/kf.ts';
+import { podsOf } from '../support/pods.ts';
 import { until } from '../support/until.ts';
 import { watchObject } from '../support/watch.ts';
 
@@ -47,7 +49,7 @@ beforeAll(async () => {
   folder = await mkdtemp(path.join(tmpdir(), 'kf-chaos-'));
 });
 afterAll(async () => {
-  for (const app of ['chaos-twenty', 'chaos-cut', 'chaos-app']) await kf.run(['delete', app, '-f', '-r']);
+  for (const app of ['chaos-twenty', 'chaos-cut', 'chaos-app', 'chaos-gap']) await kf.run(['delete', app, '-f', '-r']);
   await kf.remove();
   await rm(folder, { recursive: true, force: true });
 });
@@ -164,6 +166,32 @@ describe('one instance behind a route', () => {
     await answers('chaos-app', 'kf sample 2');
   });
 
+  test('a controller that starts after a restart of the API server gives the gateway time to catch up', async () => {
+    await killApiServer();
+    const killed = Date.now();
+    await apiServerAnswers();
+    await until('the leader to record the outage', async () => (await steadySince()) > killed);
+    killControllerProcess();
+    await controllerReady();
+    const pushing = kf.run(['push', 'chaos-gap', '-o', sample(1), '-m', '64M', '-c', 'sleep 10; exec node /app/server.cjs']);
+    try {
+      const guid = await until('the app', async () => {
+        const { items } = await listed('cfapps');
+        return items.find(({ spec }) => spec.displayName === 'chaos-gap')?.metadata.name;
+      });
+      await until('a pod of it', async () => (await podsOf(guid)).length > 0);
+      // The gateway hears of no instance that gets ready from now on, and answers 503.
+      expect(signalAll('kube-controller-manager', 'SIGSTOP')).toBeGreaterThan(0);
+      await until('the instance', async () => (await podsOf(guid)).some(({ status }) => status.containerStatuses?.[0]?.ready === true));
+      await sleep(22_000);
+    } finally {
+      signalAll('kube-controller-manager', 'SIGCONT');
+    }
+    const { code, stderr } = await pushing;
+    expect([code, code === 0 ? '' : stderr]).toEqual([0, '']);
+    await answers('chaos-gap', 'kf sample 1');
+  });
+
   test('map-route waits for addresses of a Service that Kubernetes writes late', async () => {
     const host = 'chaos-late';
     expect(signalAll('kube-controller-manager', 'SIGSTOP')).toBeGreaterThan(0);
@@ -243,6 +271,14 @@ async function untilLookedAt(secret: string): Promise<void> {
         user.username === 'system:serviceaccount:kf-system:kf-controller' && verb === 'get' && objectRef?.name === secret,
     ),
   );
+}
+
+/** When the outage ended that the leader of the controllers knows of; 0 for none. */
+async function steadySince(): Promise<number> {
+  const record = await kubectlJson<{ metadata: { annotations: Record<string, string> } }>(
+    ...['get', 'runnerinfo', places.leaderRecord, '-n', places.systemNamespace],
+  );
+  return Date.parse(record.metadata.annotations[annotations.steadySince] ?? '') || 0;
 }
 
 /** The gateway needs a moment to load what the API server has accepted. */
