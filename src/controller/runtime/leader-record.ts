@@ -8,7 +8,7 @@ import type { RunnerInfo } from '../../lib/api/types.generated.ts';
 import type { Cluster } from '../../lib/kube/cluster.ts';
 import { isConflict } from '../../lib/kube/errors.ts';
 
-/** What this process knows of gaps in what it hears from the API server; milliseconds of the wall clock. */
+/** What this process knows of gaps in what it hears from the API server; milliseconds by the API server's clock. */
 export interface Steadiness {
   /** Since when changes have arrived without a gap; 0 when no gap is known. */
   since: () => number;
@@ -34,6 +34,8 @@ export class LeaderRecord {
   readonly #cluster: Cluster;
   readonly #options: LeaderRecordOptions;
   #held: Stored<RunnerInfo> | undefined;
+  /** Whether the record was read before: what this process has written itself says nothing new. */
+  #hasRead = false;
 
   constructor(cluster: Cluster, options: LeaderRecordOptions) {
     this.#cluster = cluster;
@@ -42,8 +44,8 @@ export class LeaderRecord {
 
   /**
    * Writes that this process leads. It writes nothing when it does not lead any more after the record was read: a record of the next leader that came
-   * since then makes the write a conflict. What the record says of the last gap is taken over when it is read.
-   * @param renewed RFC 3339 with microseconds
+   * since then makes the write a conflict. What another process has recorded of the last gap is taken over.
+   * @param renewed RFC 3339 with microseconds, by the API server's clock
    * @throws that of the API server, and the conflict after three tries
    */
   async write(renewed: string, signal: AbortSignal): Promise<void> {
@@ -61,7 +63,7 @@ export class LeaderRecord {
     const { ns, name, identity, isLeader, steadiness } = this.#options;
     const live = this.#held ?? (await this.#cluster.get(kinds.runnerInfo, ns, name, signal));
     if (!isLeader()) return;
-    if (live !== undefined && live !== this.#held) steadiness.inherit(lastGap(live, Date.parse(renewed)));
+    if (this.#held === undefined) this.#inherit(live, Date.parse(renewed));
     const since = steadiness.since();
     const said = {
       [annotations.leader]: identity,
@@ -78,6 +80,13 @@ export class LeaderRecord {
             { ...live, ...typed, metadata: { ...live.metadata, annotations: { ...live.metadata.annotations, ...said } }, spec },
             { signal },
           );
+  }
+
+  /** A container that was started again has the identity of the one before, so what is read first is always of another process. */
+  #inherit(live: Stored<RunnerInfo> | undefined, now: number): void {
+    const isOwn = this.#hasRead && live?.metadata.annotations?.[annotations.leader] === this.#options.identity;
+    this.#hasRead = true;
+    if (live !== undefined && !isOwn) this.#options.steadiness.inherit(lastGap(live, now));
   }
 }
 

@@ -21,6 +21,8 @@ export interface LeaderOptions {
   marginMs?: number;
   /** Monotonic milliseconds. */
   now?: () => number;
+  /** Milliseconds by the API server's clock, for what the Lease and the record say; default: this machine's. */
+  serverNow?: () => number;
   /** Default: no gap is known. */
   steadiness?: Steadiness;
 }
@@ -31,10 +33,12 @@ const defaults = {
   followMs: 1_000,
   marginMs: 2_000,
   now: () => performance.now(),
+  serverNow: Date.now,
   steadiness: { since: () => 0, inherit: () => undefined },
 };
 
-const micro = (): string => new Date().toISOString().replace(/\.(\d{3})Z$/, '.$1000Z');
+/** RFC 3339 with microseconds, as a Lease has its times. */
+const micro = (ms: number): string => new Date(ms).toISOString().replace(/\.(\d{3})Z$/, '.$1000Z');
 
 /**
  * It has its own loop and does not use `waitFor`, because it never ends, and each pause follows from the deadline of the Lease. The pause ends without
@@ -125,7 +129,7 @@ export class Leader {
   /** Without the record the Lease is held all the same: policies then refuse writes, or set no time, until the next renewal. */
   async #say(held: Stored<Lease>, signal: AbortSignal): Promise<void> {
     try {
-      await this.#record.write(held.spec?.renewTime ?? micro(), signal);
+      await this.#record.write(held.spec?.renewTime ?? this.#time(), signal);
     } catch (error) {
       if (!signal.aborted) this.#log.warn('leader not recorded', { error: (error as Error).message });
     }
@@ -135,7 +139,7 @@ export class Leader {
     const { ns, name, identity, now } = this.#options;
     const lease = await this.#cluster.get(leaseType, ns, name, signal);
     if (lease === undefined) {
-      const spec = { ...this.#spec(), acquireTime: micro(), leaseTransitions: 0 };
+      const spec = { ...this.#spec(), acquireTime: this.#time(), leaseTransitions: 0 };
       return this.#cluster.create(
         leaseType,
         { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name, namespace: ns }, spec },
@@ -149,7 +153,7 @@ export class Leader {
     const isFree = holder === '' || holder === identity || now() - this.#seen.at > ownLease;
     if (!isFree) return undefined;
     const transitions = (lease.spec?.leaseTransitions ?? 0) + (holder === identity ? 0 : 1);
-    return this.#write(lease, { ...this.#spec(), acquireTime: micro(), leaseTransitions: transitions }, signal);
+    return this.#write(lease, { ...this.#spec(), acquireTime: this.#time(), leaseTransitions: transitions }, signal);
   }
 
   #renew(held: Stored<Lease>, signal: AbortSignal): Promise<Stored<Lease>> {
@@ -161,8 +165,16 @@ export class Leader {
     return this.#cluster.replace(leaseType, { ...lease, apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', spec }, { signal });
   }
 
+  #time(): string {
+    return micro(this.#options.serverNow());
+  }
+
   #spec(): NonNullable<Lease['spec']> {
-    return { holderIdentity: this.#options.identity, leaseDurationSeconds: Math.round(this.#options.leaseMs / 1_000), renewTime: micro() };
+    return {
+      holderIdentity: this.#options.identity,
+      leaseDurationSeconds: Math.round(this.#options.leaseMs / 1_000),
+      renewTime: this.#time(),
+    };
   }
 
   async #release(): Promise<void> {
@@ -171,7 +183,7 @@ export class Leader {
     this.#deadline = 0;
     if (held === undefined || !wasLeader) return;
     try {
-      await this.#write(held, { ...held.spec, holderIdentity: '', renewTime: micro() }, AbortSignal.timeout(2_000));
+      await this.#write(held, { ...held.spec, holderIdentity: '', renewTime: this.#time() }, AbortSignal.timeout(2_000));
     } catch (error) {
       this.#log.warn('lease not released', { error: (error as Error).message });
     }

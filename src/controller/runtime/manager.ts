@@ -65,7 +65,7 @@ export class Manager {
     this.#now = options.now ?? Date.now;
     const { cluster, log, leader } = options;
     const steadiness = { since: () => this.#steadySince(), inherit: (since: number) => this.#inheritGap(since) };
-    this.#leader = new Leader(cluster, { ...leader, steadiness }, log, (isLeader) => this.#setGate(isLeader));
+    this.#leader = new Leader(cluster, { ...leader, serverNow: this.#now, steadiness }, log, (isLeader) => this.#setGate(isLeader));
     this.#stores = { of: (type) => this.#storeOf(type), has: (type) => this.#informers.has(sourceId(type)) };
     this.#cluster = fence(cluster, {
       assertLeader: () => this.#leader.assertLeader(),

@@ -4,6 +4,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest';
 import { Leader } from '../../../src/controller/runtime/leader.ts';
 import { LeaderRecord, type Steadiness } from '../../../src/controller/runtime/leader-record.ts';
 import { createLogger } from '../../../src/controller/runtime/log.ts';
+import { leaseType } from '../../../src/lib/api/core.ts';
 import { annotations, kinds } from '../../../src/lib/api/group.ts';
 import { MemoryCluster } from '../../support/memory-cluster.ts';
 import { patienceMs } from '../../support/until.ts';
@@ -25,12 +26,12 @@ function steady(since = 0): Steadiness {
   return { since: () => known, inherit: (other) => void (known = Math.max(known, other)) };
 }
 
-function lead(cluster: MemoryCluster, identity: string): { changes: boolean[]; end: () => Promise<void> } {
+function lead(cluster: MemoryCluster, identity: string, serverNow = Date.now): { changes: boolean[]; end: () => Promise<void> } {
   const [changes, controller] = [[] as boolean[], new AbortController()];
   stop.add(controller);
   const times = { leaseMs: 10_000, renewMs: 60, followMs: 20, marginMs: 100 };
   const log = createLogger('error', () => undefined);
-  const ended = new Leader(cluster, { ...place, identity, ...times }, log, (is) => changes.push(is)).run(controller.signal);
+  const ended = new Leader(cluster, { ...place, identity, ...times, serverNow }, log, (is) => changes.push(is)).run(controller.signal);
   return {
     changes,
     end: () => {
@@ -51,6 +52,16 @@ test('names each leader before that leader works, and has the time of each renew
   const second = lead(cluster, 'two');
   await until(() => expect(second.changes).toEqual([true]));
   expect(recordIn(cluster)[annotations.leader]).toBe('two');
+});
+
+test('has its times, and so has the Lease, by the clock of the API server', async () => {
+  const cluster = new MemoryCluster();
+  const noon = Date.parse('2026-01-02T12:00:00Z');
+  const { changes } = lead(cluster, 'one', () => noon);
+  await until(() => expect(changes).toEqual([true]));
+  const time = '2026-01-02T12:00:00.000000Z';
+  expect(recordIn(cluster)[annotations.leaderRenewed]).toBe(time);
+  expect(cluster.peek(leaseType, place.ns, place.name)?.spec).toMatchObject({ renewTime: time, acquireTime: time });
 });
 
 test('is not overwritten by a former leader that reads it again after a conflict', async () => {
@@ -107,6 +118,26 @@ describe('the last gap in what a leader heard of the API server', () => {
     const two = steady(noon + 1_000);
     await record(cluster, 'two', two).write(at(5_000), signal);
     expect([two.since(), recordIn(cluster)[annotations.steadySince]]).toEqual([noon + 1_000, at(1_000)]);
+  });
+
+  test('is not what a leader reads of itself while its record cannot be written', async () => {
+    const cluster = new MemoryCluster();
+    const own = steady();
+    const leader = record(cluster, 'one', own);
+    await leader.write(at(0), signal);
+    cluster.intercept = (verb) => {
+      if (verb === 'replace') throw new Error('refused by a webhook');
+    };
+    for (const seconds of [5, 65, 70]) await expect(leader.write(at(seconds * 1_000), signal)).rejects.toThrow('webhook');
+    expect(own.since()).toBe(0);
+  });
+
+  test('is known by a container that was started again under the same name', async () => {
+    const cluster = new MemoryCluster();
+    await record(cluster, 'one', steady(noon - 30_000)).write(at(0), signal);
+    const again = steady();
+    await record(cluster, 'one', again).write(at(5_000), signal);
+    expect(again.since()).toBe(noon - 30_000);
   });
 
   test('is recorded by the leader that noticed it while it led', async () => {
