@@ -245,6 +245,8 @@ export class Informer<T extends KubeObject> {
     } catch (error) {
       if (!dead.signal.aborted || signal.aborted) throw error;
       this.#lastSign = performance.now();
+      // What was not heard in the meantime comes only with the next connection.
+      this.store.steadySince = this.#times.now();
       this.#log.warn('watch was silent, connecting again');
     } finally {
       clearTimeout(alarm);

@@ -184,6 +184,8 @@ describe('the listeners of an informer', () => {
       }
     };
     await signs(3);
+    // What was not heard may have been missed.
+    expect(informer.store.steadySince).toBeGreaterThan(0);
     cluster.intercept = () => {
       throw apiError(503, 'ServiceUnavailable', 'away');
     };
