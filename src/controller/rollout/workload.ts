@@ -9,6 +9,7 @@ import { buildStatefulSet, generationOf, statefulSetNameOf } from '../../templat
 import type { Instance } from '../instances/instances.ts';
 import { untilAbandoned } from '../instances/nodes.ts';
 import { instancesByProcess, nodeIndexes, podInstances, watchInstances, watchNodesOfInstances } from '../instances/pod-instances.ts';
+import { isOwnedBy } from '../runtime/owner.ts';
 import { watch, type Context, type Reconciler } from '../runtime/reconciler.ts';
 import { conditionsWith, readyStatement, writeMetadata, writeStatus } from '../runtime/status.ts';
 import { wholeOf } from '../runtime/whole.ts';
@@ -54,6 +55,10 @@ function owned(object: { metadata: { namespace?: string; labels?: Record<string,
   return name === undefined ? [] : [`${object.metadata.namespace ?? ''}/${name}`];
 }
 
+/**
+ * Makes the set, or gives it the number of instances. A set of an AppWorkload that was deleted and made again under the same name goes first: the
+ * garbage collector does not remove it when it missed the deletion, as it does while the API server is restarted.
+ */
 async function ensureSet(context: Context, workload: Stored<AppWorkload>): Promise<void> {
   const ns = workload.metadata.namespace;
   const name = statefulSetNameOf(workload);
@@ -64,7 +69,14 @@ async function ensureSet(context: Context, workload: Stored<AppWorkload>): Promi
     return;
   }
   // A set that is being deleted is created again when it is gone, so its number is not worth a write.
-  if (live.metadata.deletionTimestamp !== undefined || live.spec?.replicas === workload.spec.instances) return;
+  if (live.metadata.deletionTimestamp !== undefined) return;
+  if (!isOwnedBy(live, workload)) {
+    const { uid } = live.metadata;
+    context.log.warn('set of an earlier workload of the same name deleted', { set: name });
+    await context.cluster.delete(statefulSetType, ns, name, { uid, propagation: 'Foreground', signal: context.signal });
+    return;
+  }
+  if (live.spec?.replicas === workload.spec.instances) return;
   if (!isDecided(context, workload)) return;
   const patch = { metadata: { resourceVersion: live.metadata.resourceVersion }, spec: { replicas: workload.spec.instances } };
   await context.cluster.mergePatch(statefulSetType, ns, name, patch, { signal: context.signal });

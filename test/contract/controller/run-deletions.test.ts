@@ -6,6 +6,7 @@ import { podType } from '../../../src/lib/api/pod-kind.ts';
 import { httpRouteType } from '../../../src/lib/api/gateway.ts';
 import { annotations, kinds } from '../../../src/lib/api/group.ts';
 import type { AppWorkload, CFBuild } from '../../../src/lib/api/types.generated.ts';
+import { defined } from '../../../src/lib/defined.ts';
 import { appGuid, ns, startRunScene, type RunScene } from './run-scene.ts';
 
 let scene: RunScene;
@@ -53,6 +54,21 @@ test('an AppWorkload is created again with its own Secrets, and evaluated from t
   expect(workload().metadata.name).toBe(before.metadata.name);
   expect(frozenEnv()?.metadata.ownerReferences?.map(({ uid }) => uid)).toEqual([workload().metadata.uid]);
   expect(frozenEnv()?.data?.['COLOUR']).toBe(base64('red'));
+});
+
+test('a StatefulSet that the garbage collector forgot goes when its AppWorkload was made again under the same name', async () => {
+  const id = await scene.deploy('good:1');
+  await serving(id);
+  await scene.stopController();
+  const [set] = scene.cluster.all(statefulSetType);
+  await scene.cluster.delete(kinds.appWorkload, ns, workload().metadata.name ?? '');
+  const ownerReferences = set?.metadata.ownerReferences?.map((owner) => ({ ...owner, uid: 'of-an-earlier-workload' }));
+  if (set !== undefined)
+    await scene.cluster.create(statefulSetType, { ...set, metadata: { ...set.metadata, ...defined({ ownerReferences }) } });
+  await scene.restartController();
+  const owners = (): unknown => scene.cluster.all(statefulSetType).map(({ metadata }) => metadata.ownerReferences?.map(({ uid }) => uid));
+  await scene.until(() => expect(owners()).toEqual([[workload().metadata.uid]]));
+  await serving(id);
 });
 
 describe('a frozen environment that was lost', () => {
