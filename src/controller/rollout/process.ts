@@ -11,6 +11,8 @@ import { isCanceled } from '../../lib/api/rollout.ts';
 import type { AppWorkload, CFApp, CFBuild, CFProcess, CFRoute, Droplet } from '../../lib/api/types.generated.ts';
 import { buildBudget } from '../../templates/stateful-set.ts';
 import { instancesByProcess, nodeIndexes, watchInstances, watchNodesOfInstances } from '../instances/pod-instances.ts';
+import { BoundedMap } from '../runtime/bounded-map.ts';
+import { Remembered } from '../runtime/memory.ts';
 import { watch, type Context, type Reconciler } from '../runtime/reconciler.ts';
 import { WaitingError, type Result } from '../runtime/result.ts';
 import { conditionsWith, readyStatement, writeStatus, type Statement } from '../runtime/status.ts';
@@ -186,11 +188,24 @@ function heldGeneration(
   return workloads.findLast(({ metadata }) => wanted !== undefined && metadata.labels?.[labels.generation] === wanted);
 }
 
+/** When this controller first saw what hinders a change, by the uid of the process. */
+const hindrances = new Remembered(() => new BoundedMap<string, { what: string; at: number }>(5_000));
+
+/** Since when this controller has seen `what` without a gap: a controller before it may have died before it could mend it. */
+function hinderedFrom({ memory, stores, now }: Context, { metadata: { uid } }: Stored<CFProcess>, what: string): number {
+  const known = memory.of(hindrances);
+  const before = known.get(uid);
+  const at = before?.what === what ? before.at : now();
+  known.set(uid, { what, at });
+  return Math.max(at, stores.of(kinds.process).steadySince);
+}
+
 /** Reports why no generation can be made, before the next try. */
 async function tellWhy(context: Context, app: Stored<CFApp>, process: Stored<CFProcess>, error: unknown): Promise<never> {
   if (error instanceof WaitingError) {
     const deployId = app.metadata.annotations?.[annotations.deployId] ?? '';
-    const rollout = hinderedRollout(process, deployId, error, context.now());
+    const times = { now: context.now(), from: hinderedFrom(context, process, `${deployId} ${error.reason}`) };
+    const rollout = hinderedRollout(process, deployId, error, times);
     if (rollout.phase === 'Failed' && process.status?.rollout?.phase !== 'Failed') {
       const cause = causeOfReason(error.reason);
       await keepVerdict(context, app, { cause, message: error.message, process: process.spec.processType });

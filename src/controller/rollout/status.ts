@@ -219,17 +219,21 @@ export function rolloutStatus(facts: RolloutFacts, isStarted: boolean): Deployme
 /** Something missing may still appear, for example the Secret of a binding. After this time the change counts as failed. */
 const hindrancePatienceMs = 15_000;
 
-/** `status.rollout` of a change that cannot start. */
+/**
+ * `status.rollout` of a change that cannot start.
+ * @param now milliseconds by the API server's clock
+ * @param from since when this controller has been able to mend it; time before that does not count
+ */
 export function hinderedRollout(
   { spec, status }: Stored<CFProcess>,
   id: string,
   { reason, message }: { reason: string; message: string },
-  now: number,
+  { now, from }: { now: number; from: number },
 ): DeploymentStatus {
   const before = status?.rollout?.id === id ? status.rollout : undefined;
   const isSame = before?.reason === reason && before.since !== undefined && (before.phase === 'Pending' || before.phase === 'Failed');
   const since = isSame ? (before.since ?? '') : timestamp(now);
-  const isLasting = before?.phase === 'Failed' || now - Date.parse(since) > hindrancePatienceMs;
+  const isLasting = before?.phase === 'Failed' || now - Math.max(Date.parse(since), from) > hindrancePatienceMs;
   const phase: Phase = isSame && isLasting ? 'Failed' : 'Pending';
   const generations = status?.rollout?.generations;
   const text = cutText(message, longestMessage);

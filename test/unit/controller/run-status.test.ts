@@ -47,19 +47,22 @@ test('a change that cannot begin waits for a while, then has failed, and stays s
     });
   const start = Date.parse('2026-01-01T00:00:00Z');
   const why = { reason: 'EnvironmentLost', message: 'It is gone.' };
-  const at = (seconds: number, before?: DeploymentStatus) => hinderedRollout(process(before), 'id', why, start + seconds * 1_000);
+  const at = (seconds: number, before?: DeploymentStatus, from = 0) =>
+    hinderedRollout(process(before), 'id', why, { now: start + seconds * 1_000, from: start + from * 1_000 });
   const first = at(0);
   expect(first).toMatchObject({ phase: 'Pending', since: '2026-01-01T00:00:00Z', ...why });
   expect(at(15, first)).toEqual(first);
   const failed = at(16, first);
   expect(failed).toEqual({ ...first, phase: 'Failed', cause: causeOfReason(why.reason) });
   expect(at(17, failed)).toEqual(failed);
+  // Time before this controller could mend it does not count.
+  expect([at(60, first, 45).phase, at(61, first, 45).phase]).toEqual(['Pending', 'Failed']);
   // The wait starts again for another cause or another change; the status of the generations stays.
   const generations = [{ process: 'web', hash: 'a', state: 'Current' as const, instances: 1, ready: 1 }];
   expect(at(40, { ...first, reason: 'BindingNotReady', generations })).toMatchObject({ phase: 'Pending', generations });
   expect(at(40, { ...failed, id: 'before' })).toMatchObject({ phase: 'Pending', id: 'id' });
   // It may contain text of a broker. The schema does not allow a longer message, and would reject the whole status.
-  const long = hinderedRollout(process(), 'id', { ...why, message: 'x'.repeat(longestMessage + 1) }, start);
+  const long = hinderedRollout(process(), 'id', { ...why, message: 'x'.repeat(longestMessage + 1) }, { now: start, from: start });
   expect(long.message?.length).toBeLessThanOrEqual(longestMessage);
 });
 
