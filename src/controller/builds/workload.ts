@@ -211,7 +211,7 @@ async function succeed(context: Context, live: Stored<BuildWorkload>, pod: Store
   }
 }
 
-/** Milliseconds of the wall clock at which the last container ended. */
+/** Milliseconds by the API server's clock at which the last container ended. */
 function endOf({ metadata, status }: Stored<Pod>): number {
   const ends = (status?.containerStatuses ?? []).map(({ state }) => Date.parse(state?.terminated?.finishedAt ?? ''));
   return Math.max(Date.parse(metadata.creationTimestamp ?? ''), ...ends.filter((end) => !Number.isNaN(end)));

@@ -35,15 +35,15 @@ export interface Instance {
   ready: boolean;
   /** Its node takes no new instances, since its operator empties it. */
   leaving?: boolean;
-  /** Milliseconds of the wall clock at which it became ready. */
+  /** Milliseconds by the API server's clock at which it became ready. */
   readySince?: number;
   /** Its end has begun. */
   ending: boolean;
-  /** Milliseconds of the wall clock at which it should be gone at the latest; known once its end has begun. */
+  /** Milliseconds by the API server's clock at which it should be gone at the latest; known once its end has begun. */
   goneBy?: number;
-  /** Milliseconds of the wall clock at which it was made. */
+  /** Milliseconds by the API server's clock at which it was made. */
   created: number;
-  /** Milliseconds of the wall clock at which its process was started last. */
+  /** Milliseconds by the API server's clock at which its process was started last. */
   startedAt?: number;
   restarts: number;
   node?: string;
@@ -78,7 +78,7 @@ export interface Instances {
    * started again, the last check of the process before.
    */
   lastCheck(ns: string, instance: Instance): Promise<{ message: string; at: number } | undefined>;
-  /** Milliseconds of the wall clock since when every change of an instance has been seen; before, some may have been missed. */
+  /** Milliseconds by the API server's clock since when every change of an instance has been seen; before, some may have been missed. */
   steadySince(): number;
   /** Removes an instance although its end is not confirmed, because its node does not answer any more. */
   abandon(ns: string, instance: Instance): Promise<void>;

@@ -40,7 +40,7 @@ export function watchNodes(keys: (pod: Stored<Pod>) => readonly string[]): Watch
   return { ...watch<Node>(nodeType, of), only: (before, after) => facts(before) !== facts(after) };
 }
 
-/** Milliseconds of the wall clock since when the cluster has not heard of the node; undefined for one that answers. */
+/** Milliseconds by the API server's clock since when the cluster has not heard of the node; undefined for one that answers. */
 export function lostSince(stores: Stores, name: string | undefined): number | undefined {
   const node = stores.of(nodeType).get(undefined, name ?? '');
   return node === undefined ? undefined : silentSince(node);
@@ -50,7 +50,7 @@ export function lostSince(stores: Stores, name: string | undefined): number | un
 export interface NodesInMotion {
   /** Names of those that are not ready. */
   away: string[];
-  /** Milliseconds of the wall clock until which one of all these nodes may still take the pod. */
+  /** Milliseconds by the API server's clock until which one of all these nodes may still take the pod. */
   until: number;
 }
 
@@ -84,7 +84,7 @@ async function untilSilent(context: Context, name: string): Promise<number | und
 
 /**
  * When a pod that should be gone may be removed although nobody confirms its end: it is overdue, and its node is silent.
- * @param goneBy milliseconds of the wall clock at which it should be gone; undefined for one whose end has not begun
+ * @param goneBy milliseconds by the API server's clock at which it should be gone; undefined for one whose end has not begun
  * @returns milliseconds until the next look; 0 when it may be removed now; undefined when its end has not begun
  */
 export async function untilAbandoned(

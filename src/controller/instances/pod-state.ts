@@ -61,7 +61,7 @@ export interface PodFacts {
   expectations: Expectations;
   /** When a cause without its own timestamp was first seen on this pod. */
   firstSeen: (cause: string) => number;
-  /** Milliseconds of the wall clock since when the cluster has not heard of the pod's node; left out for one that answers. */
+  /** Milliseconds by the API server's clock since when the cluster has not heard of the pod's node; left out for one that answers. */
   lostSince?: number | undefined;
   /** The pod's node takes no new pods. */
   leaving?: boolean;

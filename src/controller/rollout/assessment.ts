@@ -22,8 +22,10 @@ const assessAgainMs = 2_000;
 const quotaPatienceMs = 5_000;
 /** While others ended, Kubernetes tried to make the instance, and tries again only after about as long as it had tried before. */
 const afterOthersMs = 20_000;
+/** The scheduler tries an instance again up to 10 s after the room for it has appeared. */
+const scheduleAgainMs = 15_000;
 /** After a gap in the watch, kubelets need this long to report what happened in the meantime (they repeat a status every 10 s). */
-const catchUpMs = 12_000;
+const kubeletCatchUpMs = 12_000;
 /** The kubelet checks once a second. It sends an Event for each of the first 25 failures in a row, and only a few Events after that. */
 const checksWithEvent = 25;
 
@@ -58,8 +60,8 @@ export interface Assessment {
 }
 
 /**
- * True when the StatefulSet or the AppWorkload of an instance was deleted. Another one of the same name may exist by now, but the garbage
- * collector still removes the instance.
+ * True when the StatefulSet or the AppWorkload of an instance was deleted. Another one of the same name may exist by now, but the instance
+ * is still removed.
  */
 export function isLeftOver({ stores }: Context, workload: Stored<AppWorkload> | undefined, { owner }: Instance): boolean {
   if (workload === undefined || owner === undefined) return false;
@@ -114,7 +116,7 @@ async function confirm(view: View, problem: Problem, instance: Instance | undefi
   const said = isCheck ? await view.seam.lastCheck(view.process.metadata.namespace, instance) : undefined;
   const told = isCheck ? withCheck(problem, said?.message, expectationsOf(view.target)) : problem;
   if (problem.byTime !== true) return told;
-  const left = view.seam.steadySince() + catchUpMs - view.context.now();
+  const left = view.seam.steadySince() + kubeletCatchUpMs - view.context.now();
   if (left > 0) {
     view.lookAgain.push(left);
     return undefined;
@@ -181,13 +183,20 @@ export class Assessor {
       .filter(({ problem }) => problem !== undefined)
       .toSorted((a, b) => Number(b.problem?.final) - Number(a.problem?.final));
     if (instance?.problem !== undefined) {
-      // Other instances are about to end and free resources, so the scheduler may still place this one.
-      const mayPass = makesRoom && instance.problem.reason === 'Unschedulable';
+      const mayPass = instance.problem.reason === 'Unschedulable' && this.#mayGetRoom(view);
       return { problem: mayPass ? { ...instance.problem, final: false } : instance.problem, instance };
     }
     const missing = await this.#missingInstances(view, view.target, own.length);
     if (missing === undefined) return {};
     return { problem: makesRoom || this.#mayPass(view, missing) ? { ...missing, final: false } : missing };
+  }
+
+  /** Other instances free resources, or did so a moment ago, so the scheduler may still place this one. */
+  #mayGetRoom({ target, context, lookAgain }: View): boolean {
+    const sinceOthersLeft = context.now() - (this.#othersLeft.get(target.metadata.uid) ?? -Infinity);
+    if (sinceOthersLeft >= scheduleAgainMs) return false;
+    lookAgain.push(scheduleAgainMs - sinceOthersLeft);
+    return true;
   }
 
   #mayPass({ target, context, lookAgain }: View, { cause }: Problem): boolean {

@@ -16,7 +16,7 @@ const longestMs = 600_000;
 /** `kubectl drain` tries again every five seconds, so it has passed if it could. */
 const reliefMs = 60_000;
 
-/** Since when evictions are refused, in milliseconds of the wall clock. */
+/** Since when evictions are refused, in milliseconds by the API server's clock. */
 export interface HeldDrain {
   since: number;
   /** Since when they are possible again. */

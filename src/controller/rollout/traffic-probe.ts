@@ -13,7 +13,7 @@ import type { CFProcess, CFRoute } from '../../lib/api/types.generated.ts';
 import { generationHeader } from '../../templates/http-route.ts';
 import type { Instance } from '../instances/instances.ts';
 import { BoundedMap } from '../runtime/bounded-map.ts';
-import type { Context } from '../runtime/reconciler.ts';
+import type { Context, Stores } from '../runtime/reconciler.ts';
 import { gatewayAddress, routesTo, type MappedDestination } from '../relations.ts';
 import { httpRouteOf } from '../shared-routes.ts';
 import { defined } from '../../lib/defined.ts';
@@ -54,7 +54,14 @@ const firstAnswerMs = 2_000;
 /**
  * After an outage of the API server, its clients reconnect with pauses that grow to more than a minute. Until then a gateway gets no news.
  */
-export const catchUpMs = 95_000;
+export const gatewayCatchUpMs = 95_000;
+
+/** Until when the silence of a gateway does not count, in milliseconds by the API server's clock: it gets no news while that server is away. */
+export function gatewayFairFrom(stores: Stores): number {
+  const { steadySince } = stores.of(httpRouteType);
+  return steadySince === 0 ? 0 : steadySince + gatewayCatchUpMs;
+}
+
 /** A gateway that does not mark its answers may still answer 404 for a route that it has not loaded. */
 const unmarkedPatienceMs = 1_000;
 export const notServed: ReadonlySet<number> = new Set([502, 503, 504]);
@@ -212,7 +219,7 @@ export class Proofs {
 
   /** The state of the proof of a generation with ready instances; sends requests in the background. */
   check(context: Context, process: Stored<CFProcess>, own: Candidate): Proof {
-    const attempts = this.#attemptsOf(process, own.generation, context.now(), context.stores.of(httpRouteType).steadySince);
+    const attempts = this.#attemptsOf(process, own.generation, context.now(), gatewayFairFrom(context.stores));
     if (attempts.proven !== undefined) return { state: 'proven', through: attempts.proven };
     const proof = this.#look(context, process, own, attempts);
     if (proof.state === 'proven') attempts.proven = proof.through;
@@ -239,7 +246,7 @@ export class Proofs {
     const taken = live === undefined || !hasRule(live, generation) ? undefined : acceptance(live);
     const address = route.status?.uri ?? route.spec.host ?? '';
     if (taken?.accepted === true) return undefined;
-    if (waited > (taken?.lacksBackend === true ? catchUpMs : refusalPatienceMs)) {
+    if (waited > (taken?.lacksBackend === true ? gatewayCatchUpMs : refusalPatienceMs)) {
       const why = taken === undefined ? 'no gateway controller looked at it' : taken.message;
       const cause = taken === undefined ? 'gateway-down' : 'route-not-programmed';
       return { state: 'refused', reason: 'RouteNotAccepted', cause, message: `The gateway did not take the route ${address}: ${why}` };
@@ -328,9 +335,8 @@ export class Proofs {
     return `${process.metadata.uid} ${generation}`;
   }
 
-  #attemptsOf(process: Stored<CFProcess>, generation: string, now: number, steadySince: number): Attempts {
+  #attemptsOf(process: Stored<CFProcess>, generation: string, now: number, fair: number): Attempts {
     const key = this.#key(process, generation);
-    const fair = steadySince === 0 ? 0 : steadySince + catchUpMs;
     const known = this.#attempts.get(key);
     if (known !== undefined) {
       // While the API server was away, gateways got no news, so their time starts again.

@@ -4,7 +4,6 @@
 import type { Stored } from '../../lib/api/object.ts';
 import { findCondition } from '../../lib/api/conditions.ts';
 import {
-  httpRouteType,
   isAboutRevision,
   mainBackends,
   revisionHeader,
@@ -24,7 +23,8 @@ import { httpRouteOf, isTakenOver } from '../shared-routes.ts';
 import {
   acceptance,
   ask,
-  catchUpMs,
+  gatewayCatchUpMs,
+  gatewayFairFrom,
   hasRule,
   markFeature,
   notServed,
@@ -134,7 +134,7 @@ export class Programming {
     const taken = acceptance(live);
     if (taken?.accepted !== true) {
       const message = taken?.message ?? 'No gateway controller has looked at the route.';
-      return isLate(context, attempts, taken?.lacksBackend === true ? catchUpMs : loadMs)
+      return isLate(context, attempts, taken?.lacksBackend === true ? gatewayCatchUpMs : loadMs)
         ? { statement: said('False', 'NotAccepted', message), requeueAfterMs: slowRetryMs }
         : { requeueAfterMs: 1_000 };
     }
@@ -203,9 +203,7 @@ function unreachable(context: Context, attempts: Attempts): Programmed {
 
 /** True when the gateway has had its time. After an outage of the API server it gets no news for a while, and that time does not count. */
 function isLate({ now, stores }: Context, { since }: Attempts, patienceMs = loadMs): boolean {
-  const { steadySince } = stores.of(httpRouteType);
-  const fair = steadySince === 0 ? 0 : steadySince + catchUpMs;
-  return now() > Math.max(since + patienceMs, fair);
+  return now() > Math.max(since + patienceMs, gatewayFairFrom(stores));
 }
 
 function addressed(base: string, route: Stored<CFRoute>, live: Stored<HttpRoute>): { base: string; host: string; path: string } {

@@ -4,7 +4,7 @@ import { eventType, type KubeEvent } from '../../lib/api/core.ts';
 import type { Stored } from '../../lib/api/object.ts';
 import type { Context } from './reconciler.ts';
 
-/** Milliseconds of the wall clock at which an Event was repeated last; 0 when it has no time. */
+/** Milliseconds by the API server's clock at which an Event was repeated last; 0 when it has no time. */
 export function eventTime({ series, lastTimestamp, eventTime: first, metadata }: Stored<KubeEvent>): number {
   return Date.parse(series?.lastObservedTime ?? lastTimestamp ?? first ?? metadata.creationTimestamp ?? '') || 0;
 }

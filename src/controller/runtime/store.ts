@@ -35,7 +35,7 @@ function removeKey(keys: Keys, value: string, key: string): void {
 
 export class Store<T extends KubeObject> {
   /**
-   * Since when (milliseconds of the wall clock) changes have arrived without a gap; 0 when no gap is known, from this process or the leader before.
+   * Since when (milliseconds by the API server's clock) changes have arrived without a gap; 0 when no gap is known, from this process or the leader before.
    * Right after a gap the API server's own data may be old: kubelets and gateways were cut off too, and report later what happened in the meantime.
    */
   steadySince = 0;

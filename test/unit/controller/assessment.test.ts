@@ -164,6 +164,19 @@ describe('an instance that does not work', () => {
     expect(await assess({ instances: [waiting, surplus, { ...surplus, index: 1 }] })).toMatchObject({ failed: false });
     expect(await assess({ instances: [waiting] })).toMatchObject({ failed: true, cause: { problem: unschedulable } });
   });
+
+  test('does not fail the version for lack of resources until the scheduler has tried again, after the others are gone', async () => {
+    const assessor = new Assessor();
+    const waiting = instance({ problem: unschedulable });
+    const leaving = instance({ generation: 'bbbbbbbbbb', ending: true, ready: true });
+    const at = (seconds: number, instances = [waiting]) => viewOf({ instances, at: seconds * 1_000 });
+    expect((await assessor.assess(at(30, [waiting, leaving]).view, awaited)).failed).toBe(false);
+    const gone = at(30.01);
+    expect(await assessor.assess(gone.view, awaited)).toMatchObject({ failed: false, awaited: { final: false } });
+    expect(gone.soonest()).toBeLessThanOrEqual(15_000);
+    expect((await assessor.assess(at(44.9).view, awaited)).failed).toBe(false);
+    expect((await assessor.assess(at(45).view, awaited)).failed).toBe(true);
+  });
 });
 
 describe('a failure by timeout', () => {
