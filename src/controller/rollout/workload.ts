@@ -4,7 +4,7 @@
 import type { Stored } from '../../lib/api/object.ts';
 import { statefulSetType, type StatefulSet } from '../../lib/api/core.ts';
 import { kinds, labels, places } from '../../lib/api/group.ts';
-import type { AppWorkload, CFApp, CFProcess } from '../../lib/api/types.generated.ts';
+import type { AppWorkload, CFApp, CFProcess, DeploymentStatus } from '../../lib/api/types.generated.ts';
 import { buildStatefulSet, generationOf, statefulSetNameOf } from '../../templates/stateful-set.ts';
 import type { Instance } from '../instances/instances.ts';
 import { untilAbandoned } from '../instances/nodes.ts';
@@ -14,7 +14,7 @@ import { watch, type Context, type Reconciler } from '../runtime/reconciler.ts';
 import { conditionsWith, readyStatement, writeMetadata, writeStatus } from '../runtime/status.ts';
 import { wholeOf } from '../runtime/whole.ts';
 import { keyOf, splitKey } from '../runtime/store.ts';
-import { appIndexes, processKeys, workloadsByProcess } from '../relations.ts';
+import { appIndexes, processKeys, wantedInstances, workloadsByProcess } from '../relations.ts';
 import { expectationsOf } from './assessment.ts';
 import { instancesStatus, summaryOf } from './status.ts';
 
@@ -77,23 +77,31 @@ async function ensureSet(context: Context, workload: Stored<AppWorkload>): Promi
     return;
   }
   if (live.spec?.replicas === workload.spec.instances) return;
-  if (!isDecided(context, workload)) return;
+  if (!isDecided(context, workload, live.spec?.replicas ?? 0)) return;
   const patch = { metadata: { resourceVersion: live.metadata.resourceVersion }, spec: { replicas: workload.spec.instances } };
   await context.cluster.mergePatch(statefulSetType, ns, name, patch, { signal: context.signal });
 }
 
 /**
  * Whether the number in the AppWorkload is what the user wants now. While the controller is away, people scale the set directly and write
- * the same number to process and app. The set must not go back to an old number before the controller has observed those.
+ * the same number to process and app. The set must not go back to an old number before the controller has observed those, and has taken up a stop
+ * or a start.
+ * @param running the number of the set
  */
-function isDecided(context: Context, workload: Stored<AppWorkload>): boolean {
+function isDecided(context: Context, workload: Stored<AppWorkload>, running: number): boolean {
   const { namespace } = workload.metadata;
   const process = context.stores.of(kinds.process).get(namespace, workload.spec.GUID);
   const app = context.stores.of(kinds.app).get(namespace, workload.spec.appGUID);
   const isSeen = (object: Stored<CFProcess> | Stored<CFApp> | undefined): boolean =>
     object === undefined || object.status?.observedGeneration === object.metadata.generation;
-  return isSeen(process) && isSeen(app);
+  if (!isSeen(process) || !isSeen(app)) return false;
+  if (process === undefined || app === undefined) return true;
+  const isUp = workload.spec.instances > running;
+  return wantedInstances(app, process) === 0 ? !isUp : isUp || !isStopped(process.status?.rollout);
 }
+
+/** What the rollout said before a start was taken up. */
+const isStopped = (rollout: DeploymentStatus | undefined): boolean => rollout?.phase === 'Stopped' || rollout?.reason === 'Stopping';
 
 /** Deletes ending instances whose node is silent, so that others can take their place. Returns when to look again. */
 async function releaseOverdue(context: Context, workload: Stored<AppWorkload>): Promise<number | undefined> {
