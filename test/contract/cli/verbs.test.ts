@@ -131,7 +131,8 @@ describe('start, stop and restart', () => {
     const refusal =
       'exceeded quota: kf-limits, requested: requests.memory=96Mi, used: requests.memory=512Mi, limited: requests.memory=512Mi';
     judge({ phase: 'Failed', reason: 'QuotaExceeded', message: `The quota of the space is used up: pods "x-0" is forbidden: ${refusal}` });
-    const run = await cli.run(['start', 'my-app']);
+    const run = await cli.run(['start', 'my-app'], { env: { KF_EXIT_CODES: 'class' } });
+    expect(run.code).toBe(10);
     expect(run.stderr).toContain(
       "\nTIP:\n   The org quota 'tight' allows 512M of memory; used: 512M, asked: 96M.\n   kf org-quota tight\n",
     );

@@ -113,7 +113,7 @@ async function failure(cluster: Cluster, app: Stored<CFApp>, deployment: Deploym
   const code = causeOfDeployment(deployment);
   const { process } = deployment;
   const memoryMB = await memoryAskedFor(cluster, app, code, process, options.signal);
-  return new KfError('start', `Start unsuccessful: ${why}`, {
+  return new KfError(code === 'quota' ? 'quota' : 'start', `Start unsuccessful: ${why}`, {
     hints: [
       ...adviceOn(code, { bin, app: name, ns: app.metadata.namespace, process, memoryMB, isBuilt: isBuilt(app) }),
       `${bin} why ${name}`,
