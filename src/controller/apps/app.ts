@@ -170,8 +170,10 @@ function presentDroplet(context: Context, app: Stored<CFApp>): Droplet {
 function readiness(app: Stored<CFApp>, processes: readonly Stored<CFProcess>[], actualState: string, error: Error | undefined): Statement {
   if (error !== undefined) return notReady(error);
   const unready = (reason: string, message: string): Statement => ({ type: 'Ready', status: 'False', reason, message });
-  if (actualState !== app.spec.desiredState)
-    return unready(reasons.desiredStateNotReached, `The app is ${actualState} and shall be ${app.spec.desiredState}.`);
+  if (actualState !== app.spec.desiredState) {
+    const isStarted = app.spec.desiredState === 'STARTED';
+    return unready(reasons.desiredStateNotReached, isStarted ? 'No instance of the app runs.' : 'Instances of the app still run.');
+  }
   const waiting = processes.find((process) => findCondition(process, 'Ready')?.status !== 'True');
   if (waiting !== undefined) return unready(reasons.processesNotReady, `The process '${waiting.spec.processType}' is not ready.`);
   return readyStatement;

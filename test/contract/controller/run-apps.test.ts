@@ -270,6 +270,7 @@ describe('stop, start, scale, delete', () => {
   test('a stop ends all instances, increases the revision, and keeps the StatefulSet for a start without the controller', async () => {
     scene = await startRunScene();
     await serving(await scene.deploy('good:1'));
+    expect(JSON.stringify(scene.cluster.writes)).toContain('"reason":"DesiredStateNotReached","message":"No instance of the app runs."');
     await scene.patchApp({ metadata: { annotations: { [annotations.deployId]: 'stop' } }, spec: { desiredState: 'STOPPED' } });
     await scene.until(() => expect(phase()).toBe('Stopped'));
     expect(scene.app()?.metadata.annotations).toMatchObject({ [annotations.appRev]: '1', [annotations.lastStopAppRev]: '1' });
