@@ -37,6 +37,8 @@ const template = { metadata: { labels: { app: 'x' } }, spec: { containers: [{ na
 const samples: [apiVersion: string, kind: string, namespace: string | undefined, content: object][] = [
   ['v1', 'ServiceAccount', ns, {}],
   ['v1', 'ConfigMap', ns, {}],
+  // The first sample of the kind ServiceAccount is there before the cluster has made its own one in the namespace.
+  ['v1', 'Pod', ns, { spec: { serviceAccountName: `marked-${run}`, containers: [{ name: 'x', image: 'none' }] } }],
   ['v1', 'Service', ns, { spec: { ports: [{ port: 80 }] } }],
   ['apps/v1', 'Deployment', ns, { spec: { replicas: 0, selector: { matchLabels: { app: 'x' } }, template } }],
   [`${rbac}/v1`, 'ClusterRole', undefined, { rules: [] }],

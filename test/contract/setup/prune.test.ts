@@ -1,12 +1,14 @@
 // Objects of earlier setups: which of them a setup removes, and which stay.
 
 import { expect, test } from 'vitest';
-import { configMapType, deploymentType } from '../../../src/lib/api/core.ts';
+import { configMapType, deploymentType, serviceType } from '../../../src/lib/api/core.ts';
 import type { KubeObject } from '../../../src/lib/api/object.ts';
+import { podType } from '../../../src/lib/api/pod-kind.ts';
 import { objectsOfParts, type PartObjects } from '../../../src/lib/ops/install/installation.ts';
 import { kindOf } from '../../../src/lib/ops/install/kinds.ts';
 import { planPrune, prune } from '../../../src/lib/ops/install/prune.ts';
 import { resolvePlan, type SetupRequest } from '../../../src/lib/ops/install/request.ts';
+import { buildHandoverPod, buildHandoverService } from '../../../src/templates/setup/gateway-handover.ts';
 import { MemoryCluster } from '../../support/memory-cluster.ts';
 
 const served = { hasGatewayApi: false, hasMutatingPolicies: true };
@@ -57,6 +59,21 @@ test.each([
   const cluster = new MemoryCluster();
   await install(cluster, await objectsFor({}));
   expect(await removedBy(cluster, await objectsFor(request))).toEqual([]);
+});
+
+test.each([
+  ['a gateway of the operator', { gateway: 'infra/public' }],
+  ['a class of the operator', { gatewayClass: 'edge' }],
+  ['a load balancer', { gatewayExposure: 'loadbalancer' }],
+] as const)('a second gateway that an interrupted setup left goes with the last step of a setup with %s', async (_, request) => {
+  const cluster = new MemoryCluster();
+  await install(cluster, await objectsFor({}));
+  const plan = resolvePlan({}, '1.0.0', 'hostport', network);
+  await cluster.create(podType, buildHandoverPod(plan, 'node-1'));
+  await cluster.create(serviceType, buildHandoverService(plan, ['192.0.2.1']));
+  const planned = await planPrune(cluster, served, await objectsFor(request));
+  // Nothing leads to it when it ends.
+  expect(await prune(cluster, planned)).toEqual(['Service kf-node/kf-gateway-handover', 'Pod kf-node/kf-gateway-handover']);
 });
 
 test('a registry that stays keeps the programs that its pod mounts, through upgrades', async () => {

@@ -4,11 +4,12 @@
 import { lookup } from 'node:dns/promises';
 import { request } from 'node:http';
 import { isIP } from 'node:net';
+import { isDeepStrictEqual } from 'node:util';
 import { deploymentType, nodeType, serviceType, type Service } from '../../api/core.ts';
 import { podType, type Pod } from '../../api/pod-kind.ts';
 import { messageOf } from '../../errors.ts';
 import { portForward } from '../../kube/port-forward.ts';
-import { sleep, throwIfAborted, waitFor } from '../../wait.ts';
+import { sleep, throwIfAborted, unlessLate, waitFor } from '../../wait.ts';
 import { checkHost } from '../../../templates/setup/check-route.ts';
 import {
   buildHandoverPod,
@@ -19,7 +20,6 @@ import {
 } from '../../../templates/setup/gateway-handover.ts';
 import { entryPorts, traefikName } from '../../../templates/setup/gateway.ts';
 import { gatewayNamespace, needsHostPorts } from '../../../templates/setup/namespaces.ts';
-import type { SetupPlan } from '../../../templates/setup/options.ts';
 import { applyPlanned, type PlannedChange } from './applier.ts';
 import type { SetupRun } from './part.ts';
 import { setupSet } from './setup-set.ts';
@@ -77,18 +77,36 @@ async function askPod({ cluster, plan }: SetupRun, pod: string): Promise<number>
   }
 }
 
-/** A gateway answers with its certificate or a redirect only after it has read its routes, all of them at once. */
-const hasRoutes = (status: number, plan: SetupPlan): boolean => status === 200 || (plan.gateway.https?.redirect === true && status === 301);
+/** A gateway answers with its certificate or a redirect (by this plan or an earlier one) only after it has read its routes, all of them at once. */
+const hasRoutes = (status: number): boolean => status === 200 || status === 301;
 
-async function awaitRoutes(run: SetupRun, look: () => Promise<Pod | undefined>): Promise<void> {
+async function awaitRoutes(run: SetupRun, look: () => Promise<Pod | undefined>): Promise<true> {
   const answers = async (): Promise<true | undefined> => {
     const pod = await look();
     if (pod === undefined || !isReady(pod)) return undefined;
     const status = await askPod(run, pod.metadata.name ?? '').catch(() => 0);
-    return hasRoutes(status, run.plan) ? true : undefined;
+    return hasRoutes(status) ? true : undefined;
   };
   const { signal } = run;
-  await waitFor(answers, { timeoutMs: startMs, intervalMs: 250, describe: 'the gateway to read its routes', signal });
+  return waitFor(answers, { timeoutMs: startMs, intervalMs: 250, describe: 'the gateway to read its routes', signal });
+}
+
+/** True when a pod is on the node of this one, and does what this one does. Kubernetes completes a pod, so that only these fields can be compared. */
+function isLike(wanted: Pod, { metadata, spec }: Pod): boolean {
+  const programsOf = (pod: Pod['spec']): unknown => pod?.containers.map(({ image, args }) => ({ image, args }));
+  return (
+    spec?.nodeName === wanted.spec?.nodeName &&
+    isDeepStrictEqual(programsOf(spec), programsOf(wanted.spec)) &&
+    Object.entries(wanted.metadata.annotations ?? {}).every(([key, value]) => metadata.annotations?.[key] === value)
+  );
+}
+
+/** Whether the pod that an interrupted setup left is the second gateway of this one. */
+async function isToStay(run: SetupRun, left: Pod, wanted: Pod): Promise<boolean> {
+  if (!isReady(left)) return false;
+  if (isLike(wanted, left)) return true;
+  // While the first gateway does not answer, no other one serves.
+  return (await unlessLate(awaitRoutes(run, () => presentGateway(run)))) === undefined;
 }
 
 async function begin(run: SetupRun, node: string): Promise<void> {
@@ -98,23 +116,42 @@ async function begin(run: SetupRun, node: string): Promise<void> {
   // What the new gateway needs: its rights, middlewares and listeners.
   const others = changes('gateway').filter((change) => !isProgram(change));
   await applyPlanned(cluster, setupSet, others, run.signal);
+  const wanted = buildHandoverPod(plan, node);
   const left = await cluster.get(podType, ns, handoverName);
-  if (left === undefined || !isReady(left)) {
-    if (left !== undefined) await remove(run);
-    await cluster.create(podType, buildHandoverPod(plan, node));
+  if (left === undefined || !(await isToStay(run, left, wanted))) {
+    if (left !== undefined) {
+      await (isReady(left) ? retire(run) : remove(run));
+      await untilGone(run);
+    }
+    await cluster.create(podType, wanted);
   }
   await awaitRoutes(run, () => cluster.get(podType, ns, handoverName));
   await cluster.apply(serviceType, buildHandoverService(plan, addresses), { fieldManager: setupSet.manager, force: true });
   await sleep(settleMs, run.signal);
 }
 
-/** Removes the second gateway at once. */
-async function remove({ cluster, plan, signal }: SetupRun): Promise<void> {
+/** Returns when a new second gateway can have the name of the one that ends. */
+async function untilGone({ cluster, plan, signal }: SetupRun): Promise<void> {
   const ns = gatewayNamespace(plan);
-  await cluster.delete(serviceType, ns, handoverName);
-  if (!(await cluster.delete(podType, ns, handoverName, { gracePeriodSeconds: 0 }))) return;
   const isGone = async (): Promise<true | undefined> => ((await cluster.get(podType, ns, handoverName)) === undefined ? true : undefined);
   await waitFor(isGone, { timeoutMs: startMs, describe: `the pod ${handoverName} to go`, signal });
+}
+
+/** Removes the second gateway at once. */
+async function remove(run: SetupRun): Promise<void> {
+  const { cluster, plan } = run;
+  const ns = gatewayNamespace(plan);
+  await cluster.delete(serviceType, ns, handoverName);
+  if (await cluster.delete(podType, ns, handoverName, { gracePeriodSeconds: 0 })) await untilGone(run);
+}
+
+/** Leads connections to the first gateway again, which has read its routes, and ends the second one. */
+async function retire({ cluster, plan, signal }: SetupRun): Promise<void> {
+  const ns = gatewayNamespace(plan);
+  await cluster.delete(serviceType, ns, handoverName);
+  // Connections that exist stay with the second gateway; each of its answers ends one that is not new.
+  await sleep(settleMs + handoverConnectionMs, signal);
+  await cluster.delete(podType, ns, handoverName);
 }
 
 /**
@@ -146,8 +183,5 @@ export async function endHandover(run: SetupRun): Promise<void> {
   ]);
   if (pod === undefined && service === undefined) return;
   await awaitRoutes(run, () => presentGateway(run));
-  await cluster.delete(serviceType, ns, handoverName);
-  // Connections that exist stay with the second gateway; each of its answers ends one that is not new.
-  await sleep(settleMs + handoverConnectionMs, run.signal);
-  await cluster.delete(podType, ns, handoverName);
+  await retire(run);
 }

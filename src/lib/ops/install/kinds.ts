@@ -17,8 +17,8 @@ const known: ResourceType[] = [
   resource('', 'v1', 'ServiceAccount', 'serviceaccounts'),
   resource('', 'v1', 'ConfigMap', 'configmaps'),
   resource('', 'v1', 'Secret', 'secrets'),
-  resource('', 'v1', 'Service', 'services'),
   resource('', 'v1', 'Pod', 'pods'),
+  resource('', 'v1', 'Service', 'services'),
   resource('', 'v1', 'PersistentVolumeClaim', 'persistentvolumeclaims'),
   resource('apps', 'v1', 'Deployment', 'deployments'),
   resource(rbac, 'v1', 'ClusterRole', 'clusterroles', clusterWide),
@@ -41,19 +41,13 @@ const known: ResourceType[] = [
   resource(cf, 'v1alpha1', 'RunnerInfo', 'runnerinfos'),
 ];
 
-/** Kinds whose objects setup never removes, although it may have created them: they hold data of people and apps. Setup never labels pods. */
-const lasting = new Set([
-  'CustomResourceDefinition',
-  'Namespace',
-  'PersistentVolumeClaim',
-  'Secret',
-  'Pod',
-  'CFOrg',
-  'CFSpace',
-  'CFDomain',
-]);
+/** Kinds whose objects setup never removes, although it may have created them: they hold data of people and apps. */
+const lasting = new Set(['CustomResourceDefinition', 'Namespace', 'PersistentVolumeClaim', 'Secret', 'CFOrg', 'CFSpace', 'CFDomain']);
 
-/** Kinds of which a setup removes the objects of earlier setups, in order: users of an object before the object. */
+/**
+ * Kinds of which a setup removes the objects of earlier setups, in order: users of an object before the object. The only pod with the label is a second
+ * gateway (decision 88) that an interrupted setup left, and that no setup of such a gateway has removed since.
+ */
 export const prunedKinds: readonly ResourceType[] = known.filter(({ kind }) => !lasting.has(kind)).toReversed();
 
 const byName = new Map(known.map((type) => [`${apiVersionOf(type)}/${type.kind}`, type]));
