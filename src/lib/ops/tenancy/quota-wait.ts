@@ -76,12 +76,12 @@ export async function untilApplied(
   let open = spaces.slice(0, mostSpaces);
   const unapplied: Unapplied[] = [];
   try {
-    for (let waitedMs = 0; ; waitedMs += pauseMs) {
+    for (const deadline = performance.now() + patienceMs; ;) {
       const states = await Promise.all(open.map((space) => lookAt(session, space, which, quota)));
       for (const [index, { name }] of open.entries())
         if (states[index] === 'edited') unapplied.push({ space: name, why: 'an operator edited its limits, which stay as they are' });
       open = open.filter((_, index) => states[index] === 'waits');
-      if (open.length === 0 || waitedMs >= patienceMs) break;
+      if (open.length === 0 || performance.now() >= deadline) break;
       report({ type: 'waiting', reason: `the quota takes effect in space '${open[0]?.name ?? ''}'` });
       await sleep(pauseMs, signal);
     }
