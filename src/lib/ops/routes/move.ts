@@ -12,14 +12,8 @@ import { retryOnConflict } from '../../kube/retry-on-conflict.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { appNames } from '../rows.ts';
 import { isLive } from './holders.ts';
-import { assertOwned, findRouteAndSpace, type RouteAndSpace } from './route-and-space.ts';
-import { createClaimed, urlOf, type RouteAddress } from './routes.ts';
-
-export interface MoveOptions extends RouteAddress {
-  /** Default: the targeted org. */
-  toOrg?: string | undefined;
-  toSpace: string;
-}
+import { assertOwned, findRouteAndSpace, type NamedRouteAndSpace, type RouteAndSpace } from './route-and-space.ts';
+import { createClaimed, urlOf } from './routes.ts';
 
 async function assertUnmapped(session: SpaceSession, { route, place, url }: RouteAndSpace): Promise<void> {
   const [destination] = route.spec.destinations ?? [];
@@ -47,8 +41,8 @@ async function assertAlone({ cluster, space, signal, bin }: SpaceSession, { rout
 }
 
 /** Everything that can be checked before the route leaves its space. */
-async function plan(session: SpaceSession, { toOrg, toSpace, ...address }: MoveOptions): Promise<RouteAndSpace> {
-  const found = await findRouteAndSpace(session, address, { org: toOrg, space: toSpace });
+async function plan(session: SpaceSession, named: NamedRouteAndSpace): Promise<RouteAndSpace> {
+  const found = await findRouteAndSpace(session, named);
   if (found.to.guid === session.space.guid) return found;
   assertOwned(session, found);
   await assertUnmapped(session, found);
@@ -93,7 +87,7 @@ async function giveUp(session: SpaceSession, { route, to }: RouteAndSpace, guid:
  * @returns false when the route was in that space already
  * @throws KfError `conflict` when apps are mapped to the route, or when the space has other paths of its host
  */
-export async function moveRoute(session: SpaceSession, options: MoveOptions, onMove: (url: string) => void): Promise<boolean> {
+export async function moveRoute(session: SpaceSession, options: NamedRouteAndSpace, onMove: (url: string) => void): Promise<boolean> {
   const { cluster, space, signal } = session;
   const move = await plan(session, options);
   onMove(move.url);

@@ -10,6 +10,12 @@ import { findDomain } from '../find.ts';
 import { isLive, type RoutePlace } from './holders.ts';
 import { noRouteText, routesAt, urlOf, type RouteAddress } from './routes.ts';
 
+export interface NamedRouteAndSpace extends RouteAddress {
+  /** Default: the targeted org. */
+  otherOrg?: string | undefined;
+  otherSpace: string;
+}
+
 export interface RouteAndSpace {
   route: Stored<CFRoute>;
   place: RoutePlace;
@@ -21,17 +27,15 @@ export interface RouteAndSpace {
 /** @throws KfError `not-found` for a domain, route, org or space that is not there */
 export async function findRouteAndSpace(
   session: SpaceSession,
-  address: RouteAddress,
-  // Without an org, the targeted one.
-  other: { org: string | undefined; space: string },
+  { otherOrg, otherSpace, ...address }: NamedRouteAndSpace,
 ): Promise<RouteAndSpace> {
   const domain = await findDomain(session, address.domain);
   const place = { ...address, domain };
   const named = { ...address, domain: domain.spec.name };
   const route = (await routesAt(session, domain, address)).find(isLive);
   if (route === undefined) throw new KfError('not-found', noRouteText(named), { hints: [`${session.bin} routes`] });
-  const org = other.org === undefined || other.org === session.org.name ? session.org : await findOrg(session, other.org);
-  return { route, place, url: urlOf(named), to: await findSpace(session, org, other.space) };
+  const org = otherOrg === undefined || otherOrg === session.org.name ? session.org : await findOrg(session, otherOrg);
+  return { route, place, url: urlOf(named), to: await findSpace(session, org, otherSpace) };
 }
 
 /** @throws KfError `conflict` for a route of another space, which only that space changes */

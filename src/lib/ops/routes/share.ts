@@ -11,17 +11,11 @@ import { isForbidden } from '../../kube/errors.ts';
 import { patchAsRead, type ObjectPatch } from '../../kube/patch-as-read.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { waitUntilProgrammed } from './programming.ts';
-import { assertOwned, findRouteAndSpace, type RouteAndSpace } from './route-and-space.ts';
-import { createClaimed, type RouteAddress } from './routes.ts';
+import { assertOwned, findRouteAndSpace, type NamedRouteAndSpace, type RouteAndSpace } from './route-and-space.ts';
+import { createClaimed } from './routes.ts';
 
-export interface ShareOptions extends RouteAddress {
-  /** Default: the targeted org. */
-  otherOrg?: string | undefined;
-  otherSpace: string;
-}
-
-async function findShare(session: SpaceSession, { otherOrg, otherSpace, ...address }: ShareOptions): Promise<RouteAndSpace> {
-  const found = await findRouteAndSpace(session, address, { org: otherOrg, space: otherSpace });
+async function findShare(session: SpaceSession, named: NamedRouteAndSpace): Promise<RouteAndSpace> {
+  const found = await findRouteAndSpace(session, named);
   assertOwned(session, found);
   return found;
 }
@@ -69,7 +63,7 @@ async function changeSpaces(
  * @returns false when the route was shared with that space already
  * @throws KfError `conflict` when the route cannot be shared
  */
-export async function shareRoute(session: SpaceSession, options: ShareOptions, onShare: (url: string) => void): Promise<boolean> {
+export async function shareRoute(session: SpaceSession, options: NamedRouteAndSpace, onShare: (url: string) => void): Promise<boolean> {
   const share = await findShare(session, options);
   await assertMayShare(session, share);
   onShare(share.url);
@@ -112,7 +106,7 @@ export async function removeHalves(session: SpaceSession, route: Stored<CFRoute>
  * @param onUnshare called with the URL when everything is found
  * @returns false when the route was not shared with that space
  */
-export async function unshareRoute(session: SpaceSession, options: ShareOptions, onUnshare: (url: string) => void): Promise<boolean> {
+export async function unshareRoute(session: SpaceSession, options: NamedRouteAndSpace, onUnshare: (url: string) => void): Promise<boolean> {
   const share = await findShare(session, options);
   onUnshare(share.url);
   return unshareKnownRoute(session, share);
