@@ -172,6 +172,6 @@ describe('with the controller down', () => {
     for (const set of cluster.memory.all(statefulSetType)) await cluster.memory.delete(statefulSetType, ns, set.metadata.name ?? '');
     const run = await cli.run(['start', 'my-app'], { env: { KF_EXIT_CODES: 'class' } });
     expect(run.code).toBe(12);
-    expect(run.stderr).toContain("The change of app 'my-app' is accepted, but the controller has not taken it up");
+    expect(run.stderr).toContain("The change of app 'my-app' is accepted, but no controller has taken it up");
   });
 });

@@ -17,7 +17,7 @@ import type { SpaceSession } from '../../session/session.ts';
 import { hasFirstInstance } from './first-instance.ts';
 import { logOfFailure } from './last-lines.ts';
 import { memoryAskedFor } from './process-memory.ts';
-import { absentAfterMs, awaitedIn, unlessAbsent, whereControllerIs } from '../controller-wait.ts';
+import { absentAfterMs, awaitedIn, nobodyTookUp, unlessAbsent } from '../controller-wait.ts';
 import type { OpEvent, Report } from '../../events.ts';
 
 /** Added for the steps before and after the app's own time. */
@@ -148,15 +148,6 @@ async function timedOut(cluster: Cluster, { app, outage }: LastView, deployId: s
   });
 }
 
-function nobodyThere(app: Stored<CFApp>): KfError {
-  const name = app.spec.displayName;
-  return new KfError(
-    'accepted',
-    `The change of app '${name}' is accepted, but the controller has not taken it up; it waits in the cluster.`,
-    { hints: [whereControllerIs] },
-  );
-}
-
 /** The usual advice after an interruption, to run the command again, would make a second change. */
 export function interruptedRollout({ spec: { displayName }, status }: Stored<CFApp>, bin = 'kf'): KfError {
   const hasServed = status?.revision?.deployed !== undefined;
@@ -215,7 +206,7 @@ export async function waitForRollout(
   };
   try {
     const verdict = await unlessAbsent({ cluster, signal }, watch, Math.min(options.patienceMs ?? absentAfterMs, timeoutMs));
-    if (verdict === undefined) throw nobodyThere(app);
+    if (verdict === undefined) throw nobodyTookUp(`The change of app '${app.spec.displayName}'`);
     if (verdict.deployment.phase === 'Failed') throw await failure(cluster, verdict.app, verdict.deployment, options);
     return verdict;
   } catch (error) {

@@ -11,7 +11,7 @@ import { unlessLate } from '../../wait.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { kfVersion } from '../../version.ts';
 import { scaleDirectly } from './direct-scaling.ts';
-import { absentAfterMsWhereDoneDirectly, awaitedIn, unlessAbsent, whereControllerIs } from '../controller-wait.ts';
+import { absentAfterMsWhereDoneDirectly, awaitedIn, nobodyTookUp, unlessAbsent } from '../controller-wait.ts';
 import { changeApp, changeProcess, newDeployId, scaleProcess } from './changes.ts';
 import { waitUntilServing } from './lifecycle.ts';
 import { startTimeoutMs } from './rollout-wait.ts';
@@ -139,11 +139,7 @@ async function waitForInstances(session: SpaceSession, app: Stored<CFApp>, proce
   if (done === true) await waitForApp(session, app, process);
   report({ type: 'done' });
   if (done === true || (await scaleDirectly(session, app, process, wanted))) return;
-  throw new KfError(
-    'accepted',
-    `The new number of instances is accepted, but the controller has not taken it up; it waits in the cluster.`,
-    { hints: [whereControllerIs] },
-  );
+  throw nobodyTookUp('The new number of instances');
 }
 
 /** Applies the given changes and waits until they have taken effect. Sizes are written first, so that new instances get them. */

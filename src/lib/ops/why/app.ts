@@ -21,7 +21,7 @@ import { logOfFailure, readEnds } from '../apps/last-lines.ts';
 import { memoryAskedFor } from '../apps/process-memory.ts';
 import { diffRevisions } from '../apps/revision-diff.ts';
 import { findRevisions, pickRevision } from '../apps/revisions.ts';
-import { busyPatienceMs, unlessAbsent } from '../controller-wait.ts';
+import { busyPatienceMs, nobodyTookUp, unlessAbsent } from '../controller-wait.ts';
 import { whyBuild } from './build.ts';
 import { recordedEnd } from './endings.ts';
 import { warningsAbout } from './evidence.ts';
@@ -127,7 +127,7 @@ function findingOf({ app, processes }: Parts): Finding {
 const absent: Finding = {
   state: 'failed',
   cause: 'controller-absent',
-  message: 'The last change of the app is accepted, but no controller has taken it up; it waits in the cluster.',
+  message: nobodyTookUp('The last change of the app').message,
 };
 
 /** The objects of the app that Events may be about. */
