@@ -25,9 +25,10 @@ const returnMs = 60_000;
 export const awayTaints: ReadonlySet<string> = new Set(['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable']);
 
 const readyOf = ({ status }: Node) => status?.conditions?.find(({ type }) => type === 'Ready');
+/** Undefined too when the node does not say it: nobody may be sure then that it is silent for long. */
 const silentSince = (node: Node): number | undefined => {
   const ready = readyOf(node);
-  return ready?.status === 'Unknown' ? Date.parse(ready.lastTransitionTime ?? '') : undefined;
+  return ready?.status === 'Unknown' ? Date.parse(ready.lastTransitionTime ?? '') || undefined : undefined;
 };
 
 /** A change of what is asked here of a node queues the keys of the pods on it; kubelets write much else there. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { nodesInMotion } from '../../../src/controller/instances/nodes.ts';
+import { lostSince, nodesInMotion } from '../../../src/controller/instances/nodes.ts';
 import type { Stores } from '../../../src/controller/runtime/reconciler.ts';
 import type { Node } from '../../../src/lib/api/core.ts';
 
@@ -7,21 +7,24 @@ const at = '2026-11-21T10:00:00Z';
 const changed = Date.parse(at);
 
 interface NodeParts {
+  /** Null: the node does not say when it changed. */
+  since?: string | null;
   ready: 'True' | 'False' | 'Unknown';
   taint?: string;
   cordoned?: boolean;
 }
 
 function nodes(...parts: NodeParts[]): Stores {
-  const list = parts.map(({ ready, taint, cordoned }, index): Node => ({
+  const list = parts.map(({ ready, since = at, taint, cordoned }, index): Node => ({
     metadata: { name: `node-${index}` },
     spec: {
       ...(cordoned === true ? { unschedulable: true } : {}),
       ...(taint === undefined ? {} : { taints: [{ key: taint, effect: 'NoSchedule' }] }),
     },
-    status: { conditions: [{ type: 'Ready', status: ready, lastTransitionTime: at }] },
+    status: { conditions: [{ type: 'Ready', status: ready, ...(since === null ? {} : { lastTransitionTime: since }) }] },
   }));
-  return { of: () => ({ list: () => list }) } as unknown as Stores;
+  const get = (_ns: undefined, name: string): Node | undefined => list.find(({ metadata }) => metadata.name === name);
+  return { of: () => ({ list: () => list, get }) } as unknown as Stores;
 }
 
 describe('the nodes that may take a pod soon', () => {
@@ -43,5 +46,16 @@ describe('the nodes that may take a pod soon', () => {
   test('the last of several counts, and all that are not ready are named', () => {
     const stores = nodes({ ready: 'True' }, { ready: 'Unknown' }, { ready: 'False' });
     expect(nodesInMotion(stores)).toEqual({ away: ['node-1', 'node-2'], until: changed + 60_000 });
+  });
+});
+
+describe('since when a node is silent', () => {
+  test.each<[string, NodeParts, number | undefined]>([
+    ['one that answers is not', { ready: 'True' }, undefined],
+    ['one that does not answer is since that changed', { ready: 'Unknown' }, changed],
+    ['one that does not say when it changed counts as one that answers', { ready: 'Unknown', since: null }, undefined],
+    ['so does one whose time nobody can read', { ready: 'Unknown', since: 'soon' }, undefined],
+  ])('%s', (_, node, expected) => {
+    expect(lostSince(nodes(node), 'node-0')).toBe(expected);
   });
 });
