@@ -297,7 +297,8 @@ export class Proofs {
       attempts.errors ??= { since: now, count: 0 };
       attempts.errors.count += 1;
       attempts.last = `Requests to ${target.host}${target.path} are answered with 500.`;
-      if (now - attempts.errors.since <= ownErrorMs)
+      // A gateway without news after an outage may not know the Service yet.
+      if (now - Math.max(attempts.errors.since, attempts.since) <= ownErrorMs)
         return { state: 'awaited', message: attempts.last, lookAgainMs: pauseAfter(attempts.errors.count) };
     }
     const marks = info.gateway.features.includes(markFeature) && !attempts.direct;

@@ -260,6 +260,24 @@ describe('an answer that does not come from the rule of the generation', () => {
   });
 });
 
+describe('500, which the app may send as well as a gateway that does not know its Service', () => {
+  test('proves that the app serves after 5 s', async () => {
+    const { proof, afterMs } = await proofOf(await answering(500, false, []), processOf('one'));
+    expect(proof).toEqual({ state: 'proven', through: 'gateway' });
+    expect(afterMs).toBeGreaterThan(5_000);
+    expect(afterMs).toBeLessThanOrEqual(6_000);
+  });
+
+  test('proves it after an outage only when the gateway has had its time to catch up, and 5 s more', async () => {
+    const scene = await answering(500, false, []);
+    scene.reconnect();
+    const { proof, afterMs } = await proofOf(scene, processOf('one'));
+    expect(proof).toEqual({ state: 'proven', through: 'gateway' });
+    expect(afterMs).toBeGreaterThan(100_000);
+    expect(afterMs).toBeLessThanOrEqual(101_000);
+  });
+});
+
 test('a route is tested only when it has the rule of the generation', () => {
   const live = httpRoute(undefined, true, [other]);
   const { context } = contextOf('http://127.0.0.1:9', live);
