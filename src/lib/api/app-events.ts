@@ -83,7 +83,7 @@ export function seenOf(objects: AppObjects, begun: string): Seen {
     bindings: Object.fromEntries(some(bindings).map((binding) => [short(binding), cutText(binding.spec.service.name ?? '', longestName)])),
     routes: Object.fromEntries(some(routes.filter(hasAddress)).map((route) => [short(route), routeText(route)])),
     tasks: some(tasks).map(short),
-    ended: Object.fromEntries(endingsOf(objects).map(({ pod, time }) => [short(pod), time])),
+    ended: Object.fromEntries(endingsOf(objects).map(({ pod, id }) => [short(pod), id])),
   };
 }
 
@@ -203,7 +203,7 @@ class Comparison {
 
   #ofInstances(): AppEvent[] {
     return endingsOf(this.#objects)
-      .filter(({ pod, time }) => this.#before.ended[short(pod)] !== time)
+      .filter(({ pod, id }) => this.#before.ended[short(pod)] !== id)
       .map(({ process, time, event }) => this.#event(event.type, process.spec.processType, event.description, time));
   }
 

@@ -32,7 +32,7 @@ export interface Seen {
   bindings: Record<string, string>;
   routes: Record<string, string>;
   tasks: string[];
-  /** When the instance ended last without being told to, by pod. */
+  /** The last end of an instance without being told to, by pod: when it was, or `evicted`. */
   ended: Record<string, string>;
 }
 

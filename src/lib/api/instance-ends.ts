@@ -9,12 +9,24 @@ import type { CFProcess } from './types.generated.ts';
 export interface Ending {
   pod: Stored<Pod>;
   process: Stored<CFProcess>;
+  /** Tells the ends of one pod apart. */
+  id: string;
+  /** Empty when nothing says it: then it is the time at which the end is seen. */
   time: string;
   event: Pick<AppEvent, 'type' | 'description'>;
 }
 
 /** The reason, in an event, of an end because of a node that does not answer. */
 export const nodeLostReason = 'NODE_LOST';
+
+/** A pod is evicted once. The time of its containers' end may be that of an earlier crash. */
+const evictedId = 'evicted';
+
+/** When the last container ended; empty while none has. */
+const endOfContainers = ({ status }: Pod): string =>
+  [...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? [])]
+    .map(({ state }) => state?.terminated?.finishedAt ?? '')
+    .reduce((last, one) => (one > last ? one : last), '');
 
 const disruption = ({ spec, status }: Pod): { time: string; reason: string; message: string } | undefined => {
   const condition = status?.conditions?.find(({ type }) => type === 'DisruptionTarget');
@@ -35,8 +47,11 @@ export function endingOf(pod: Stored<Pod>, process: Stored<CFProcess>): Ending |
     `index: ${index}, reason: ${reason}, instance: ${pod.metadata.name}, exit_description: ${text}`;
   const evicted = disruption(pod);
   if (evicted !== undefined) {
-    const time = evicted.time === '' ? (pod.metadata.creationTimestamp ?? '') : evicted.time;
-    return { pod, process, time, event: { type: 'audit.app.process.rescheduling', description: about(evicted.reason, evicted.message) } };
+    const { time, reason, message } = evicted;
+    const description = about(reason, message);
+    // Evictions because of a limit for local storage have no condition with a time.
+    const when = time === '' ? { id: evictedId, time: endOfContainers(pod) } : { id: time, time };
+    return { pod, process, ...when, event: { type: 'audit.app.process.rescheduling', description } };
   }
   const container = pod.status?.containerStatuses?.find(({ name }) => name === 'application');
   const ended = container?.state?.terminated ?? container?.lastState?.terminated;
@@ -47,6 +62,7 @@ export function endingOf(pod: Stored<Pod>, process: Stored<CFProcess>): Ending |
   return {
     pod,
     process,
+    id: finishedAt,
     time: finishedAt,
     event: { type: 'app.crash', description: `${about('CRASHED', text)}, exit_status: ${exitCode}` },
   };

@@ -185,6 +185,23 @@ describe('what happened to an app', () => {
     ]);
   });
 
+  it('has an eviction without a time when its last container ended, also after a crash, and otherwise when it is seen', () => {
+    const evicted = { phase: 'Failed', reason: 'Evicted', message: 'Pod ephemeral local storage usage exceeds the total limit.' } as const;
+    const ended = (finishedAt?: string): object => ({ terminated: { exitCode: 137, ...(finishedAt === undefined ? {} : { finishedAt }) } });
+    const ending = (...at: (string | undefined)[]): AppObjects => {
+      const containerStatuses = at.flatMap((time) => container(ended(time)).containerStatuses ?? []);
+      return objects({ processes: [web()], pods: [pod({ ...evicted, containerStatuses })] });
+    };
+    const before = objects({ processes: [web()] });
+    const last = ending('2026-11-22T11:58:00Z', '2026-11-22T11:59:00Z');
+    expect(between(before, last)).toMatchObject([{ time: '2026-11-22T11:59:00Z', type: 'audit.app.process.rescheduling' }]);
+    expect(between(before, ending(undefined))).toMatchObject([{ time: later }]);
+    expect(between(before, ending())).toMatchObject([{ time: later }]);
+    expect(between(ending(), last)).toEqual([]);
+    const crashed = objects({ processes: [web()], pods: [pod(container(ended('2026-11-22T11:59:00Z')))] });
+    expect(between(crashed, last)).toMatchObject([{ type: 'audit.app.process.rescheduling' }]);
+  });
+
   it('has instances whose node is lost, and instances that were evicted', () => {
     const disrupted = (reason: string, message: string): Stored<Pod> => {
       const condition = { type: 'DisruptionTarget', status: 'True' as const, reason, message, lastTransitionTime: '2026-11-22T11:59:00Z' };
