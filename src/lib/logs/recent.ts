@@ -116,8 +116,10 @@ async function readPart(cluster: Cluster, part: Part, options: RecentOptions, si
  * a previous one with lines as new as the present one's first line is the same run.
  */
 function isServedAgain(parts: readonly Part[], read: readonly RecentLogs[], index: number): boolean {
+  // With previous runs only, the next part is of another container.
+  if (parts[index]?.target !== parts[index + 1]?.target) return false;
   const [last, first] = [read[index]?.entries.at(-1), read[index + 1]?.entries[0]];
-  return parts[index]?.previous === true && last !== undefined && first !== undefined && last.time >= first.time;
+  return last !== undefined && first !== undefined && last.time >= first.time;
 }
 
 /** One request for the pods and one per log. Throws KubeError when the user may not read pods or logs. */

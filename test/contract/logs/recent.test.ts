@@ -78,6 +78,22 @@ describe('recent logs', () => {
     expect(entries.map(({ text }) => text)).toEqual(['starts', 'crashes']);
   });
 
+  test('the previous runs of several instances are all shown', async () => {
+    const [a, b] = [kubelet.addPod('a'), kubelet.addPod('b')];
+    for (const pod of [a, b]) await kubelet.start(pod);
+    kubelet.say(b, 'b begins', { afterMs: 1_000 });
+    for (const pod of [a, b]) {
+      kubelet.say(pod, `${pod.name} crashes`, { afterMs: 1_000 });
+      await kubelet.stop(pod);
+    }
+    for (const pod of [a, b]) {
+      await kubelet.start(pod);
+      kubelet.say(pod, `${pod.name} again`, { afterMs: 1_000 });
+    }
+    const { entries } = await recentLogs(cluster, { ...scope, onlyPrevious: true });
+    expect(entries.map(({ text }) => text)).toEqual(['b begins', 'a crashes', 'b crashes']);
+  });
+
   test("a container that never started is noted with the API server's message", async () => {
     kubelet.addPod('a');
     const { entries, notes } = await recentLogs(cluster, { ...scope, lines: 10 });
