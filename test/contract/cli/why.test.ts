@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { configMapType, eventType } from '../../../src/lib/api/core.ts';
 import { eventsName } from '../../../src/lib/api/event-log.ts';
 import { annotations, kinds } from '../../../src/lib/api/group.ts';
+import { statefulSetName } from '../../../src/lib/api/names.ts';
 import type { WhyDetails } from '../../../src/lib/api/results.ts';
 import { printRecord } from '../../../src/lib/api/revisions.ts';
 import { printVerdict, type Verdict } from '../../../src/lib/api/verdicts.ts';
@@ -40,16 +41,19 @@ const crash = {
   logTail: ['the \u001b]0;title\u0007end'],
 };
 
-async function warning(name: string, reason: string, message: string): Promise<void> {
+async function warning(name: string, reason: string, message: string, lastTimestamp = '2026-08-07T10:16:21Z'): Promise<void> {
   await scene.cluster.add(eventType, {
     metadata: { name: `${name}.${reason.toLowerCase()}`, namespace: ns },
     involvedObject: { kind: 'Pod', name },
     type: 'Warning',
     reason,
     message,
-    lastTimestamp: '2026-08-07T10:16:21Z',
+    lastTimestamp,
   });
 }
+
+const full = 'Pod ephemeral local storage usage exceeds the total limit of containers 20Mi.';
+const evicted = (name: string, message = full) => warning(name, 'Evicted', message, new Date().toISOString());
 
 describe('an app whose last change failed', () => {
   beforeEach(async () => {
@@ -114,20 +118,30 @@ describe('an app', () => {
 
   it('whose instance was evicted a moment ago is well, with the cause, before the controller has recorded it', async () => {
     await scene.ok(...push);
-    const about = (name: string, message: string) => ({
-      metadata: { name: `${name}.1`, namespace: ns },
-      involvedObject: { kind: 'Pod', name },
-      ...{ type: 'Warning', reason: 'Evicted', lastTimestamp: new Date().toISOString(), message },
-    });
-    await scene.cluster.add(eventType, about('another-3b5-0123456789-1', 'The node was low on resource: memory.'));
+    await evicted('another-3b5-0123456789-1', 'The node was low on resource: memory.');
     expect(await asJson('shop')).toMatchObject({ state: 'well', message: "App 'shop' runs." });
-    const full = 'Pod ephemeral local storage usage exceeds the total limit of containers 20Mi.';
-    await scene.cluster.add(eventType, about(`${nameOf(scene.app())}-3b5-0123456789-1`, full));
+    await evicted(`${nameOf(scene.app())}-3b5-0123456789-1`);
     expect(await asJson('shop')).toMatchObject({
       state: 'well',
       cause: 'disk',
       instance: 1,
       next: ['kf scale shop -k DISK', 'kf logs shop --recent'],
+    });
+  });
+
+  it('whose instance of another process was evicted is explained by that process', async () => {
+    await scene.ok(...push, '-m', '64M');
+    const [app, guid, hash] = [nameOf(scene.app()), nameOf(scene.cluster.memory.all(kinds.process)[0]), '0123456789'];
+    const rollout = { generations: [{ process: 'worker', hash, state: 'Current', instances: 1, ready: 1 }] };
+    await scene.cluster.memory.mergePatch(kinds.process, ns, guid, { spec: { processType: 'worker' } });
+    await scene.cluster.memory.mergePatch(kinds.process, ns, guid, { status: { rollout } }, { subresource: 'status' });
+    await evicted(`${statefulSetName(app, ns, guid, hash)}-1`);
+    expect(await asJson('shop')).toMatchObject({
+      state: 'well',
+      message: expect.stringMatching(/^Instance 1 of 'worker' runs, and ended once, at /) as string,
+      process: 'worker',
+      instance: 1,
+      next: ['kf scale shop --process worker -k DISK', 'kf logs shop --recent'],
     });
   });
 

@@ -63,6 +63,29 @@ describe('an app whose instances run', () => {
     });
   });
 
+  const ofProcess = (actor: string, minute: string): AppEvent => ({ ...crash(minute, 7), actor });
+
+  test('is well after one end of each process, and the process is named', () => {
+    expect(lastEnd([ofProcess('web', '18:00'), ofProcess('worker', '19:00')], { now })).toEqual({
+      state: 'well',
+      cause: 'exit-code',
+      message: "Instance 0 of 'worker' runs, and ended once, at 2026-08-07T10:19:00Z: APP/PROC/WEB: Exited with status 7.",
+      since: '2026-08-07T10:19:00Z',
+      process: 'worker',
+      instance: 0,
+      exitCode: 7,
+    });
+  });
+
+  test('fails when an instance of one process ended twice, whatever its pods are called', () => {
+    const again = ofProcess('web', '19:00');
+    const renamed = { ...again, description: again.description.replace('shop-0', 'shop-next-0') };
+    expect(lastEnd([ofProcess('web', '18:00'), renamed], { now })).toMatchObject({
+      state: 'failed',
+      message: expect.stringMatching(/^Instance 0 runs, and ended 2 times since /) as string,
+    });
+  });
+
   test.each([
     ['ends of an hour ago', [crash('01:00', 7), crash('02:00', 7)], undefined],
     ['ends before the last change', [crash('17:00', 7), crash('18:00', 7)], '2026-08-07T10:18:30Z'],
@@ -82,6 +105,20 @@ describe('an eviction that is not recorded yet', () => {
       message: `Instance 2 runs, and ended once, at 2026-08-07T10:19:00Z: ${full.trim()}`,
       since: '2026-08-07T10:19:00Z',
       instance: 2,
+    });
+  });
+
+  test('of an instance of each process is one end of each', () => {
+    const both = ['worker', 'web'].map((set) => event('19:00', 'Evicted', `Pod shop-3b5-${set}-0`));
+    const sets = new Map([['shop-3b5-worker', 'worker']]);
+    expect(lastEviction(both.toReversed(), { now }, sets)).toMatchObject({
+      state: 'well',
+      message: expect.stringMatching(/^Instance 0 runs, and ended once/) as string,
+    });
+    expect(lastEviction(both, { now }, sets)).toMatchObject({
+      state: 'well',
+      process: 'worker',
+      message: expect.stringMatching(/^Instance 0 of 'worker' runs, and ended once/) as string,
     });
   });
 

@@ -182,7 +182,8 @@ export async function whyApp(session: SpaceSession, found: Stored<CFApp>, versio
   // A newest revision that failed is still why the app does not run as it was deployed last.
   const kept = finding.state === 'well' ? verdicts.find((verdict) => verdict.version === revision?.version) : undefined;
   if (kept !== undefined && kept.version !== revision?.deployed) return whyKept(session, parts, kept);
-  const end = finding.state === 'well' && app.spec.desiredState === 'STARTED' ? await recordedEnd(session, app) : undefined;
+  const isToRun = finding.state === 'well' && app.spec.desiredState === 'STARTED';
+  const end = isToRun ? await recordedEnd(session, app, parts.processes) : undefined;
   return explain(session, parts, end ?? finding);
 }
 

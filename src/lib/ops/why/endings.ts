@@ -1,12 +1,14 @@
 // Instances that have ended and run again: nothing but the record of events says so.
 
+import { webProcess } from '../../api/app.ts';
 import { causeOfExit, causeOfPodEnd, type CauseCode } from '../../api/causes.ts';
 import { configMapType } from '../../api/core.ts';
 import { eventsName, readEvents } from '../../api/event-log.ts';
 import type { Stored } from '../../api/object.ts';
 import { nodeLostReason } from '../../api/instance-ends.ts';
+import { statefulSetName } from '../../api/names.ts';
 import type { AppEvent, WhyEvent } from '../../api/results.ts';
-import type { CFApp } from '../../api/types.generated.ts';
+import type { CFApp, CFProcess } from '../../api/types.generated.ts';
 import { defined } from '../../defined.ts';
 import { isForbidden } from '../../kube/errors.ts';
 import type { SpaceSession } from '../../session/session.ts';
@@ -18,6 +20,8 @@ export interface RecordedEnd {
   cause: CauseCode;
   message: string;
   since: string;
+  /** Left out when it is not known. */
+  process?: string;
   instance: number;
   exitCode?: number;
 }
@@ -30,6 +34,9 @@ const types: readonly string[] = ['app.crash', 'audit.app.process.rescheduling']
 
 interface End {
   time: string;
+  /** Its type; undefined when only its StatefulSet is known. */
+  process: string | undefined;
+  pod: string;
   index: string;
   text: string;
   reason: string | undefined;
@@ -37,12 +44,13 @@ interface End {
 }
 
 /** Reads the description of an event of cf: `index: 0, reason: CRASHED, instance: …, exit_description: …, exit_status: 1`. */
-function endIn({ type, time, description }: AppEvent): End[] {
-  const [, index, reason] = /^index: (\d+)(?:, reason: (\w+))?,/.exec(description) ?? [];
+function endIn({ type, time, actor, description }: AppEvent): End[] {
+  const [, index, reason, pod = ''] = /^index: (\d+)(?:, reason: (\w+))?(?:, instance: ([^,]*))?,/.exec(description) ?? [];
   const [, said] = description.split(', exit_description: ');
   if (!types.includes(type) || index === undefined || said === undefined) return [];
   const [text = '', status] = said.split(', exit_status: ');
-  return [{ time, index, text, reason, exitCode: status === undefined ? undefined : Number(status) }];
+  const process = actor === '' ? undefined : actor;
+  return [{ time, process, pod, index, text, reason, exitCode: status === undefined ? undefined : Number(status) }];
 }
 
 function causeOfEnd({ text, exitCode, reason }: End): CauseCode {
@@ -50,6 +58,9 @@ function causeOfEnd({ text, exitCode, reason }: End): CauseCode {
   if (exitCode === undefined) return causeOfPodEnd('Evicted', text);
   return text.endsWith('(out of memory)') ? 'oom' : causeOfExit(exitCode);
 }
+
+/** The process by its type, or by its StatefulSet: a pod's name is that of its set, with the index. */
+const ownerOf = ({ process, pod }: End): string => process ?? pod.replace(/-\d+$/, '');
 
 /** Ends count since the last change of the app, in RFC 3339, and for ten minutes before `now`, in milliseconds. */
 interface Lately {
@@ -63,30 +74,51 @@ function summary(ends: readonly End[], { since = '', now }: Lately): RecordedEnd
   const lately = ends.filter(({ time }) => Date.parse(time) >= begun);
   const last = lately.at(-1);
   if (last === undefined) return undefined;
-  const { index, text, time, exitCode } = last;
-  const own = lately.filter((end) => end.index === index);
+  const { process, index, text, time, exitCode } = last;
+  const own = lately.filter((end) => end.index === index && ownerOf(end) === ownerOf(last));
   const isRepeated = own.length >= manyEnds;
   const times = isRepeated ? `${String(own.length)} times since ${own[0]?.time ?? ''}. The last time: ` : `once, at ${time}: `;
   const said = text.trim();
-  const message = `Instance ${index} runs, and ended ${times}${said}${said.endsWith('.') ? '' : '.'}`;
+  const place = process === undefined || process === webProcess ? '' : ` of '${process}'`;
+  const message = `Instance ${index}${place} runs, and ended ${times}${said}${said.endsWith('.') ? '' : '.'}`;
   const state = isRepeated ? 'failed' : 'well';
-  return { state, cause: causeOfEnd(last), message, since: time, instance: Number(index), ...defined({ exitCode }) };
+  return { state, cause: causeOfEnd(last), message, since: time, instance: Number(index), ...defined({ process, exitCode }) };
 }
 
 /** The last end of an instance that ended lately. @param events in the order of their time */
 export const lastEnd = (events: readonly AppEvent[], lately: Lately): RecordedEnd | undefined => summary(events.flatMap(endIn), lately);
 
-/** The same by Events of evictions, which a kubelet writes before the pod is gone. @param warnings the newest first */
-export function lastEviction(warnings: readonly WhyEvent[], lately: Lately): RecordedEnd | undefined {
+/**
+ * The same by Events of evictions, which a kubelet writes before the pod is gone.
+ * @param warnings the newest first
+ * @param sets the type of a process by its StatefulSet
+ */
+export function lastEviction(
+  warnings: readonly WhyEvent[],
+  lately: Lately,
+  sets: ReadonlyMap<string, string> = new Map(),
+): RecordedEnd | undefined {
   const ends = warnings.flatMap(({ time, object, reason, message: text }) => {
-    const index = /^Pod .*-(\d+)$/.exec(object)?.[1];
-    return reason !== 'Evicted' || index === undefined ? [] : [{ time, index, text, reason: undefined, exitCode: undefined }];
+    const [, pod = '', set = '', index] = /^Pod ((.*)-(\d+))$/.exec(object) ?? [];
+    if (reason !== 'Evicted' || index === undefined) return [];
+    return [{ time, process: sets.get(set), pod, index, text, reason: undefined, exitCode: undefined }];
   });
   return summary(ends.toReversed(), lately);
 }
 
+/** The types of the processes by their StatefulSets. */
+function setsOf({ metadata }: Stored<CFApp>, processes: readonly Stored<CFProcess>[]): Map<string, string> {
+  const named = ({ metadata: { name, namespace }, spec, status }: Stored<CFProcess>): [string, string][] =>
+    (status?.rollout?.generations ?? []).map(({ hash }) => [statefulSetName(metadata.name, namespace, name, hash), spec.processType]);
+  return new Map(processes.flatMap(named));
+}
+
 /** The last end by what the controller has recorded of the app. It writes that every ten seconds; before, Events tell of evictions. */
-export async function recordedEnd(session: SpaceSession, app: Stored<CFApp>): Promise<RecordedEnd | undefined> {
+export async function recordedEnd(
+  session: SpaceSession,
+  app: Stored<CFApp>,
+  processes: readonly Stored<CFProcess>[],
+): Promise<RecordedEnd | undefined> {
   const { cluster, space, signal } = session;
   const lately = { since: app.status?.deployment?.since, now: Date.now() };
   try {
@@ -94,7 +126,7 @@ export async function recordedEnd(session: SpaceSession, app: Stored<CFApp>): Pr
     const recorded = lastEnd(readEvents(map), lately);
     if (recorded !== undefined) return recorded;
     const instances = { has: (name: string) => name.startsWith(`${app.metadata.name}-`) };
-    return lastEviction(await warningsAbout(session, instances), lately);
+    return lastEviction(await warningsAbout(session, instances), lately, setsOf(app, processes));
   } catch (error) {
     // Roles that an earlier kf made have no right to read it.
     if (isForbidden(error)) return undefined;
