@@ -23,7 +23,7 @@ export const absentAfterMsWhereDoneDirectly = 6_000;
 export const whereControllerIs = 'kubectl get pods -n kf-system';
 
 /** The next command for a user whose controller is busy. */
-const controllerLog = 'kubectl logs -n kf-system deployment/kf-controller';
+export const controllerLog = 'kubectl logs -n kf-system deployment/kf-controller';
 
 /** The controller's sentence as the end of a sentence of ours. */
 export function awaitedIn(message: string): string {

@@ -21,14 +21,14 @@ import { logOfFailure, readEnds } from '../apps/last-lines.ts';
 import { memoryAskedFor } from '../apps/process-memory.ts';
 import { diffRevisions } from '../apps/revision-diff.ts';
 import { findRevisions, pickRevision } from '../apps/revisions.ts';
-import { busyPatienceMs, nobodyTookUp, unlessAbsent } from '../controller-wait.ts';
+import { absentAfterMs, controllerLog, nobodyTookUp, unlessAbsent } from '../controller-wait.ts';
 import { whyBuild } from './build.ts';
 import { recordedEnd } from './endings.ts';
 import { warningsAbout } from './evidence.ts';
 
 /** A failure, before its evidence is read. */
 type Finding = Pick<WhyDetails, 'state' | 'message'> &
-  Partial<Pick<WhyDetails, 'since' | 'process' | 'instance' | 'container' | 'exitCode' | 'log'>> & {
+  Partial<Pick<WhyDetails, 'since' | 'process' | 'instance' | 'container' | 'exitCode' | 'log' | 'next'>> & {
     cause?: CauseCode;
     pod?: string | undefined;
   };
@@ -39,20 +39,29 @@ interface Parts {
   builds: Stored<CFBuild>[];
 }
 
-/** The app, once the controller has looked at its last change; undefined when it does not. */
-async function untilSeen({ cluster, space, signal, report }: SpaceSession, app: Stored<CFApp>): Promise<Stored<CFApp> | undefined> {
+/** How long a controller that works is waited for; by then it is known whether one does. */
+export const busyAfterMs = absentAfterMs + 5_000;
+
+/**
+ * The app, once the controller has looked at its last change, or why it has not: none leads, or the one that does is busy.
+ * @throws KfError `not-found` when the app is deleted meanwhile
+ */
+async function untilSeen({ cluster, space, signal, report }: SpaceSession, app: Stored<CFApp>): Promise<Stored<CFApp> | 'absent' | 'busy'> {
   const seen = (live: Stored<CFApp> | undefined): Stored<CFApp> | undefined => {
-    const wanted = live?.metadata.annotations?.[annotations.deployId];
-    const claimed = live === undefined ? undefined : findCondition(live, conditionTypes.claimed);
-    const hasDeployed = wanted === undefined || live?.status?.deployment?.id === wanted;
+    if (live === undefined) throw new KfError('not-found', `App '${app.spec.displayName}' was deleted meanwhile.`);
+    const wanted = live.metadata.annotations?.[annotations.deployId];
+    const claimed = findCondition(live, conditionTypes.claimed);
+    const hasDeployed = wanted === undefined || live.status?.deployment?.id === wanted;
     if (claimed?.status === 'False' || (claimed !== undefined && hasDeployed)) return live;
     report({ type: 'awaiting-controller' });
     return undefined;
   };
   const target = { ns: space.guid, name: app.metadata.name, known: app };
-  const wait = (until: AbortSignal): Promise<Stored<CFApp> | undefined> =>
-    unlessLate(watchObject(cluster, kinds.app, target, seen, { timeoutMs: busyPatienceMs, signal: until, describe: 'the controller' }));
-  return unlessAbsent({ cluster, signal }, wait).finally(() => report({ type: 'done' }));
+  const wait = async (until: AbortSignal): Promise<Stored<CFApp> | 'busy'> => {
+    const options = { timeoutMs: busyAfterMs, signal: until, describe: 'the controller' };
+    return (await unlessLate(watchObject(cluster, kinds.app, target, seen, options))) ?? 'busy';
+  };
+  return (await unlessAbsent({ cluster, signal }, wait).finally(() => report({ type: 'done' }))) ?? 'absent';
 }
 
 async function readParts({ cluster, space, signal }: SpaceSession, app: Stored<CFApp>): Promise<Parts> {
@@ -124,10 +133,18 @@ function findingOf({ app, processes }: Parts): Finding {
   return { state: 'well', message: `App '${app.spec.displayName}' ${isEmpty ? 'is started, and scaled to no instances' : 'runs'}.` };
 }
 
-const absent: Finding = {
-  state: 'failed',
-  cause: 'controller-absent',
-  message: nobodyTookUp('The last change of the app').message,
+/** By why the controller has not looked at the last change. A busy one will, so nothing has failed. */
+const unseen: Readonly<Record<'absent' | 'busy', Finding>> = {
+  absent: {
+    state: 'failed',
+    cause: 'controller-absent',
+    message: nobodyTookUp('The last change of the app').message,
+  },
+  busy: {
+    state: 'waiting',
+    message: `The last change of the app is accepted, but the controller has not taken it up after ${String(busyAfterMs / 1_000)} s, although it works; it waits in the cluster.`,
+    next: [controllerLog],
+  },
 };
 
 /** The objects of the app that Events may be about. */
@@ -151,8 +168,8 @@ async function explain(session: SpaceSession, parts: Parts, { pod, ...finding }:
     warningsAbout(session, namesOf(parts, pod)),
     cause === undefined ? undefined : memoryAskedFor(cluster, app, cause, process, signal),
   ]);
-  const next = cause === undefined ? [] : adviceOn(cause, { bin, app: name, ns: space.guid, process, memoryMB, isBuilt: isBuilt(app) });
-  return { kind: 'app', name, ...finding, ...(log.tail.length === 0 ? {} : { log }), events, next };
+  const advice = cause === undefined ? [] : adviceOn(cause, { bin, app: name, ns: space.guid, process, memoryMB, isBuilt: isBuilt(app) });
+  return { kind: 'app', name, ...finding, ...(log.tail.length === 0 ? {} : { log }), events, next: finding.next ?? advice };
 }
 
 async function logOf(
@@ -168,9 +185,10 @@ async function logOf(
 /** Why the app does not run as it should, or that it does. @param version a revision of it; its failure is explained even if another one serves */
 export async function whyApp(session: SpaceSession, found: Stored<CFApp>, version?: number): Promise<WhyDetails> {
   if (version !== undefined) return whyRevision(session, found, version);
-  const app = await untilSeen(session, found);
-  const [parts, verdicts] = await Promise.all([readParts(session, app ?? found), keptVerdicts(session, found)]);
-  if (app === undefined) return explain(session, parts, absent);
+  const seen = await untilSeen(session, found);
+  const app = typeof seen === 'string' ? found : seen;
+  const [parts, verdicts] = await Promise.all([readParts(session, app), keptVerdicts(session, found)]);
+  if (typeof seen === 'string') return explain(session, parts, unseen[seen]);
   const build = failedBuildOf(parts);
   if (build !== undefined) return whyBuild(session, app, build);
   const finding = findingOf(parts);
