@@ -121,6 +121,9 @@ describe('an app', () => {
     await evicted('another-3b5-0123456789-1', 'The node was low on resource: memory.');
     expect(await asJson('shop')).toMatchObject({ state: 'well', message: "App 'shop' runs." });
     await evicted(`${nameOf(scene.app())}-3b5-0123456789-1`);
+    // As many as are shown, and newer.
+    for (const index of [2, 3, 4, 5, 6, 7, 8, 9])
+      await warning(`${nameOf(scene.app())}-3b5-0123456789-${index}`, 'Unhealthy', 'no answer', new Date(Date.now() + 1_000).toISOString());
     expect(await asJson('shop')).toMatchObject({
       state: 'well',
       cause: 'disk',

@@ -12,7 +12,7 @@ import type { CFApp, CFProcess } from '../../api/types.generated.ts';
 import { defined } from '../../defined.ts';
 import { isForbidden } from '../../kube/errors.ts';
 import type { SpaceSession } from '../../session/session.ts';
-import { warningsAbout } from './evidence.ts';
+import { allWarningsAbout } from './evidence.ts';
 
 /** As the instance ended last. It failed if it ends again and again, and is well after a single end, which is named all the same. */
 export interface RecordedEnd {
@@ -126,7 +126,7 @@ export async function recordedEnd(
     const recorded = lastEnd(readEvents(map), lately);
     if (recorded !== undefined) return recorded;
     const instances = { has: (name: string) => name.startsWith(`${app.metadata.name}-`) };
-    return lastEviction(await warningsAbout(session, instances), lately, setsOf(app, processes));
+    return lastEviction(await allWarningsAbout(session, instances), lately, setsOf(app, processes));
   } catch (error) {
     // Roles that an earlier kf made have no right to read it.
     if (isForbidden(error)) return undefined;
