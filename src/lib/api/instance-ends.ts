@@ -19,6 +19,9 @@ export interface Ending {
 /** The reason, in an event, of an end because of a node that does not answer. */
 export const nodeLostReason = 'NODE_LOST';
 
+/** The reason, in an event, of an end because the cluster took the instance from its node. */
+export const evictedReason = 'EVICTED';
+
 /** A pod is evicted once. The time of its containers' end may be that of an earlier crash. */
 const evictedId = 'evicted';
 
@@ -35,9 +38,9 @@ const disruption = ({ spec, status }: Pod): { time: string; reason: string; mess
     // The taints for which a pod of an app is deleted are those of nodes that are not ready or not reachable.
     if (condition.reason === 'DeletionByTaintManager')
       return { time, reason: nodeLostReason, message: `Node '${spec?.nodeName ?? ''}' does not answer.` };
-    return { time, reason: 'EVICTED', message: condition.message ?? condition.reason ?? '' };
+    return { time, reason: evictedReason, message: condition.message ?? condition.reason ?? '' };
   }
-  return status?.reason === 'Evicted' ? { time: '', reason: 'EVICTED', message: status.message ?? '' } : undefined;
+  return status?.reason === 'Evicted' ? { time: '', reason: evictedReason, message: status.message ?? '' } : undefined;
 };
 
 /** How an instance ended without being told to: its program ended, or the cluster took it from its node. */

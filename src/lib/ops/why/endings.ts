@@ -5,7 +5,7 @@ import { causeOfExit, causeOfPodEnd, type CauseCode } from '../../api/causes.ts'
 import { configMapType } from '../../api/core.ts';
 import { eventsName, readEvents } from '../../api/event-log.ts';
 import type { Stored } from '../../api/object.ts';
-import { nodeLostReason } from '../../api/instance-ends.ts';
+import { evictedReason, nodeLostReason } from '../../api/instance-ends.ts';
 import { statefulSetName } from '../../api/names.ts';
 import type { AppEvent, WhyEvent } from '../../api/results.ts';
 import type { CFApp, CFProcess } from '../../api/types.generated.ts';
@@ -29,6 +29,8 @@ export interface RecordedEnd {
 /** So many ends within this time are not a single mishap. */
 const manyEnds = 2;
 const lookBackMs = 10 * 60_000;
+/** An instance ends at the latest so long after its kubelet has told of its eviction. */
+const slowEndMs = 60_000;
 
 const types: readonly string[] = ['app.crash', 'audit.app.process.rescheduling'];
 
@@ -69,13 +71,11 @@ interface Lately {
 }
 
 /** What is said of the last one. @param ends in the order of their time */
-function summary(ends: readonly End[], { since = '', now }: Lately): RecordedEnd | undefined {
-  const begun = Math.max(now - lookBackMs, Date.parse(since) || 0);
-  const lately = ends.filter(({ time }) => Date.parse(time) >= begun);
-  const last = lately.at(-1);
+function summary(ends: readonly End[]): RecordedEnd | undefined {
+  const last = ends.at(-1);
   if (last === undefined) return undefined;
   const { process, index, text, time, exitCode } = last;
-  const own = lately.filter((end) => end.index === index && ownerOf(end) === ownerOf(last));
+  const own = ends.filter((end) => end.index === index && ownerOf(end) === ownerOf(last));
   const isRepeated = own.length >= manyEnds;
   const times = isRepeated ? `${String(own.length)} times since ${own[0]?.time ?? ''}. The last time: ` : `once, at ${time}: `;
   const said = text.trim();
@@ -85,25 +85,44 @@ function summary(ends: readonly End[], { since = '', now }: Lately): RecordedEnd
   return { state, cause: causeOfEnd(last), message, since: time, instance: Number(index), ...defined({ process, exitCode }) };
 }
 
-/** The last end of an instance that ended lately. @param events in the order of their time */
-export const lastEnd = (events: readonly AppEvent[], lately: Lately): RecordedEnd | undefined => summary(events.flatMap(endIn), lately);
+/** Reads the Events of evictions, which a kubelet writes before the pod is gone. */
+function evictionIn({ time, object, reason, message: text }: WhyEvent, sets: Told['sets']): End[] {
+  const [, pod = '', set = '', index] = /^Pod ((.*)-(\d+))$/.exec(object) ?? [];
+  if (reason !== 'Evicted' || index === undefined) return [];
+  return [{ time, process: sets.get(set), pod, index, text, reason: evictedReason, exitCode: undefined }];
+}
 
-/**
- * The same by Events of evictions, which a kubelet writes before the pod is gone.
- * @param warnings the newest first
- * @param sets the type of a process by its StatefulSet
- */
-export function lastEviction(
-  warnings: readonly WhyEvent[],
-  lately: Lately,
-  sets: ReadonlyMap<string, string> = new Map(),
-): RecordedEnd | undefined {
-  const ends = warnings.flatMap(({ time, object, reason, message: text }) => {
-    const [, pod = '', set = '', index] = /^Pod ((.*)-(\d+))$/.exec(object) ?? [];
-    if (reason !== 'Evicted' || index === undefined) return [];
-    return [{ time, process: sets.get(set), pod, index, text, reason: undefined, exitCode: undefined }];
+/** Those that are not recorded yet. Both lists are in the order of their time, and tell of an eviction of a pod once. */
+function unrecorded(evictions: readonly End[], recorded: readonly End[]): End[] {
+  const left = recorded.filter(({ reason }) => reason === evictedReason);
+  return evictions.filter(({ pod, time }) => {
+    const at = left.findIndex((end) => end.pod === pod && Date.parse(end.time) <= Date.parse(time) + slowEndMs);
+    if (at !== -1) left.splice(at, 1);
+    return at === -1;
   });
-  return summary(ends.toReversed(), lately);
+}
+
+/** What tells of ends. */
+interface Told {
+  /** As recorded, in the order of their time. */
+  events: readonly AppEvent[];
+  /** The newest first. */
+  warnings: readonly WhyEvent[];
+  /** The type of a process by its StatefulSet. */
+  sets: ReadonlyMap<string, string>;
+}
+
+/** The last end of an instance that ended lately. */
+export function lastEnd({ events, warnings, sets }: Told, { since = '', now }: Lately): RecordedEnd | undefined {
+  const begun = Math.max(now - lookBackMs, Date.parse(since) || 0);
+  const isLate = ({ time }: End): boolean => Date.parse(time) >= begun;
+  const recorded = events.flatMap(endIn).filter(isLate);
+  const evictions = warnings
+    .toReversed()
+    .flatMap((warning) => evictionIn(warning, sets))
+    .filter(isLate);
+  const ends = [...recorded, ...unrecorded(evictions, recorded)];
+  return summary(ends.toSorted((a, b) => Date.parse(a.time) - Date.parse(b.time)));
 }
 
 /** The types of the processes by their StatefulSets. */
@@ -122,11 +141,12 @@ export async function recordedEnd(
   const { cluster, space, signal } = session;
   const lately = { since: app.status?.deployment?.since, now: Date.now() };
   try {
-    const map = await cluster.get(configMapType, space.guid, eventsName(app.metadata.name), signal);
-    const recorded = lastEnd(readEvents(map), lately);
-    if (recorded !== undefined) return recorded;
     const instances = { has: (name: string) => name.startsWith(`${app.metadata.name}-`) };
-    return lastEviction(await allWarningsAbout(session, instances), lately, setsOf(app, processes));
+    const [map, warnings] = await Promise.all([
+      cluster.get(configMapType, space.guid, eventsName(app.metadata.name), signal),
+      allWarningsAbout(session, instances),
+    ]);
+    return lastEnd({ events: readEvents(map), warnings, sets: setsOf(app, processes) }, lately);
   } catch (error) {
     // Roles that an earlier kf made have no right to read it.
     if (isForbidden(error)) return undefined;
