@@ -112,6 +112,8 @@ export class ScriptedApiServer {
   readonly calls: Call[] = [];
   /** Errors of handlers, for assertions; a handler that throws answers 500. */
   readonly failures: unknown[] = [];
+  /** How far its clock is ahead of the client's. */
+  aheadMs = 0;
   readonly #routes: Route[] = [];
   readonly #sockets = new Set<Socket>();
   readonly #options: ServerOptions;
@@ -240,6 +242,7 @@ export class ScriptedApiServer {
     }
     const call = new Call(request, response, Buffer.concat(chunks).toString('utf8'));
     this.calls.push(call);
+    response.setHeader('Date', new Date(Date.now() + this.aheadMs).toUTCString());
     const route = this.#routes.find(({ pattern }) => pattern.test(`${call.method} ${call.path}`));
     const handler = route?.handlers[Math.min(route.used++, route.handlers.length - 1)];
     try {

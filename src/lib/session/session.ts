@@ -9,6 +9,7 @@ import { connect } from '../kube/client.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import { isMissingKind } from '../kube/errors.ts';
 import { readKubeconfig } from '../kube/kubeconfig.ts';
+import { ServerClock } from '../kube/server-clock.ts';
 import type { Report } from '../events.ts';
 import { kfVersion } from '../version.ts';
 import { findOrg, findSpace } from './places.ts';
@@ -51,6 +52,8 @@ export interface Session {
   readonly report: Report;
   readonly bin: string;
   readonly env: Env;
+  /** Milliseconds by the clock of the API server, for differences to the times of objects. */
+  readonly now: () => number;
   /** Namespace of orgs and domains. */
   readonly root: string;
   /** The API server's name of the user, for messages and annotations. */
@@ -135,8 +138,10 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   const context = options.context ?? stored.context;
   const remembered = options.context === undefined || options.context === stored.context ? stored.kubeconfigUser : undefined;
   const userOverride = options.kubeconfigUser ?? remembered;
+  const clock = new ServerClock();
   const cluster = await connect({
     env,
+    onDate: clock.observe,
     userAgent: `kf/${kfVersion()}`,
     connectTimeoutMs: timeoutFrom(env, 'CF_DIAL_TIMEOUT'),
     context,
@@ -144,7 +149,8 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   }).catch((error: unknown) => {
     throw options.context === undefined && error instanceof KfError ? explainPin(error, stored, options.bin) : error;
   });
-  const session = new OpenSession(await withTrace(cluster, options), { ...target, state: pinned(stored, cluster, options) }, options);
+  const state = pinned(stored, cluster, options);
+  const session = new OpenSession(await withTrace(cluster, options), { ...target, state }, { ...options, now: clock.now });
   try {
     await session.begin();
     return session;
@@ -171,6 +177,7 @@ class OpenSession implements Session {
   readonly report: Report;
   readonly bin: string;
   readonly env: Env;
+  readonly now: () => number;
   readonly root: string;
   state: TargetState;
   org?: NameAndGuid;
@@ -182,7 +189,7 @@ class OpenSession implements Session {
   #info: Promise<KfInfo> | undefined;
   #who: Who;
 
-  constructor(cluster: Cluster, { state, isUntouched }: StoredTarget, options: SessionOptions) {
+  constructor(cluster: Cluster, { state, isUntouched }: StoredTarget, options: SessionOptions & Pick<Session, 'now'>) {
     this.cluster = cluster;
     this.state = state;
     this.#isUntouched = isUntouched;
@@ -191,6 +198,7 @@ class OpenSession implements Session {
     this.report = options.report;
     this.bin = options.bin;
     this.env = options.env;
+    this.now = options.now;
     this.root = options.env['KF_ROOT_NAMESPACE'] ?? places.rootNamespace;
     this.#options = options;
     if (state.org !== undefined) this.org = state.org;

@@ -53,7 +53,7 @@ async function warning(name: string, reason: string, message: string, lastTimest
 }
 
 const full = 'Pod ephemeral local storage usage exceeds the total limit of containers 20Mi.';
-const evicted = (name: string, message = full) => warning(name, 'Evicted', message, new Date().toISOString());
+const evicted = (name: string, message = full, time = new Date().toISOString()) => warning(name, 'Evicted', message, time);
 
 describe('an app whose last change failed', () => {
   beforeEach(async () => {
@@ -115,6 +115,19 @@ describe('an app', () => {
       next: ['kf logs shop --recent'],
     });
   });
+
+  it.each([-60, 60])(
+    'whose instance ended is explained by the clock of the cluster, which is %i min ahead of that of the user',
+    async (minutes) => {
+      await scene.ok(...push);
+      scene.cluster.server.aheadMs = minutes * 60_000;
+      const at = (ago: number): string => new Date(Date.now() + (minutes - ago) * 60_000).toISOString();
+      await evicted(`${nameOf(scene.app())}-3b5-0123456789-1`, full, at(11));
+      expect(await asJson('shop')).toMatchObject({ state: 'well', message: "App 'shop' runs." });
+      await evicted(`${nameOf(scene.app())}-3b5-0123456789-2`, full, at(1));
+      expect(await asJson('shop')).toMatchObject({ state: 'well', cause: 'disk', instance: 2 });
+    },
+  );
 
   it('whose instance was evicted a moment ago is well, with the cause, before the controller has recorded it', async () => {
     await scene.ok(...push);

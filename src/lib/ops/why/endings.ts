@@ -139,7 +139,7 @@ export async function recordedEnd(
   processes: readonly Stored<CFProcess>[],
 ): Promise<RecordedEnd | undefined> {
   const { cluster, space, signal } = session;
-  const lately = { since: app.status?.deployment?.since, now: Date.now() };
+  const lately = { since: app.status?.deployment?.since, now: session.now() };
   try {
     const instances = { has: (name: string) => name.startsWith(`${app.metadata.name}-`) };
     const [map, warnings] = await Promise.all([

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ServerClock } from '../../../src/controller/runtime/clock.ts';
+import { ServerClock } from '../../../src/lib/kube/server-clock.ts';
 
 const server = Date.parse('2026-01-01T12:00:00.700Z');
 /** A server's format: whole seconds. */
