@@ -25,7 +25,7 @@ import { WaitingError } from '../runtime/result.ts';
 import { byAge, routesByApp, spaceOf } from '../relations.ts';
 import { liveProcesses } from './processes.ts';
 import { readCredentials } from '../../lib/api/credentials.ts';
-import { paceMs } from '../runtime/secrets.ts';
+import { charactersOf, paceMs } from '../runtime/secrets.ts';
 
 const vcapApplicationKey = 'VCAP_APPLICATION';
 /** The `cf_api` of apps: their platform has no other API than the cluster's own. */
@@ -124,45 +124,75 @@ export function boundServices(context: Context, bindings: readonly Stored<CFServ
   });
 }
 
+/** A service, and how many characters its Secret has. */
+interface ReadService {
+  service: VcapService;
+  characters: number;
+}
+
+/** Limit for the Secrets of all services of one app together: more does not fit into the one with VCAP_SERVICES. */
+const mostCharacters = 1024 * 1024;
+
+/** @throws WaitingError when the Secret has more than `left` characters */
 async function credentialsOf(
   context: Context,
   binding: Stored<CFServiceBinding>,
   instance: Stored<CFServiceInstance> | undefined,
-): Promise<Record<string, unknown>> {
+  left: number,
+): Promise<{ values: Record<string, unknown>; characters: number }> {
   const name = binding.status?.envSecretRef?.name;
-  if (name === undefined || instance === undefined) return {};
+  if (name === undefined || instance === undefined) return { values: {}, characters: 0 };
   const secret = await context.cluster.get(secretType, binding.metadata.namespace, name, context.signal);
+  const characters = charactersOf(secret?.data ?? {});
+  // Before it is parsed: some JSON takes twenty times as much memory as its text.
+  if (characters > left)
+    throw new WaitingError('EnvironmentTooLarge', "The credentials of the app's services have more than 768 KiB together.", tooLargeMs);
   const credentials = secret === undefined ? '' : readCredentials(instance, secret);
   // A developer may have changed the Secret; the instance's status then says what is wrong with it.
-  return typeof credentials === 'string' ? {} : credentials.values;
+  return { values: typeof credentials === 'string' ? {} : credentials.values, characters };
 }
 
-const readServices = new Remembered(() => new BoundedMap<string, { versions: string; service: VcapService }>(rememberedServices));
+const readServices = new Remembered(() => new BoundedMap<string, ReadService & { versions: string }>(rememberedServices));
 const longestRemembered = 16 * 1024;
+const tooLargeMs = 10_000;
 
 /** Reads the credentials again only when the binding or its instance changed, or after {@link forgetVcap}. */
-async function vcapService(context: Context, binding: Stored<CFServiceBinding>): Promise<VcapService> {
+async function vcapService(context: Context, binding: Stored<CFServiceBinding>, left: number): Promise<ReadService> {
   const instance = context.stores.of(kinds.serviceInstance).get(binding.metadata.namespace, binding.spec.service.name ?? '');
   const services = context.memory.of(readServices);
   const uid = binding.metadata.uid;
   const versions = `${binding.metadata.resourceVersion} ${instance?.metadata.resourceVersion ?? ''}`;
   const known = services.get(uid);
-  if (known?.versions === versions) return known.service;
-  const service = await readService(context, binding, instance);
+  if (known?.versions === versions) return known;
+  const read = await readService(context, binding, instance, left);
   // A large value is read again each time, so that text of developers cannot fill the memory.
-  if (JSON.stringify(service).length <= longestRemembered) services.set(uid, { versions, service });
+  if (JSON.stringify(read.service).length <= longestRemembered) services.set(uid, { versions, ...read });
   else services.delete(uid);
-  return service;
+  return read;
+}
+
+/** The services of an app. One after the other: all of them at once could need too much memory. @throws WaitingError when they are too large */
+async function vcapServicesOf(context: Context, bindings: readonly Stored<CFServiceBinding>[]): Promise<VcapService[]> {
+  const services: VcapService[] = [];
+  let left = mostCharacters;
+  for (const binding of bindings) {
+    const { service, characters } = await vcapService(context, binding, left);
+    left -= characters;
+    services.push(service);
+  }
+  return services;
 }
 
 async function readService(
   context: Context,
   binding: Stored<CFServiceBinding>,
   instance: Stored<CFServiceInstance> | undefined,
-): Promise<VcapService> {
+  left: number,
+): Promise<ReadService> {
+  const { values: credentials, characters } = await credentialsOf(context, binding, instance, left);
   const instanceName = instance?.spec.displayName ?? '';
   const bindingName = nonEmpty(binding.spec.displayName);
-  return {
+  const service = {
     label: nonEmpty(instance?.spec.serviceLabel) ?? instance?.spec.type ?? 'user-provided',
     name: bindingName ?? instanceName,
     tags: instance?.spec.tags ?? [],
@@ -170,10 +200,11 @@ async function readService(
     instance_name: instanceName,
     binding_guid: binding.metadata.name,
     binding_name: bindingName ?? null,
-    credentials: await credentialsOf(context, binding, instance),
+    credentials,
     syslog_drain_url: nonEmpty(instance?.spec.syslogDrainUrl) ?? null,
     volume_mounts: [],
   };
+  return { service, characters };
 }
 
 /** What was last known to be written, and when, so that a reconcile without changes needs few requests. */
@@ -234,7 +265,7 @@ export async function ensureVcapSecrets(
   app: Stored<CFApp>,
   bindings: readonly Stored<CFServiceBinding>[],
 ): Promise<void> {
-  const listed = await Promise.all(bindings.map((binding) => vcapService(context, binding)));
+  const listed = await vcapServicesOf(context, bindings);
   const services = { [vcapServicesKey]: vcapServicesValue(listed), ...defined({ [databaseUrlKey]: databaseUrl(listed) }) };
   await Promise.all([
     ensure(context, app, vcapApplicationSecretName(app), { [vcapApplicationKey]: JSON.stringify(vcapApplicationOf(context, app)) }),

@@ -7,7 +7,7 @@ import { secretType } from '../../lib/api/core.ts';
 import { annotations, conditionTypes, contractVersion, kinds, labels, reasons } from '../../lib/api/group.ts';
 import { insecureRegistries } from '../../lib/api/repositories.ts';
 import type { BuildFailure, BuildWorkload, CFApp, CFBuild, CFBuildStatus, CFPackage } from '../../lib/api/types.generated.ts';
-import { isAlreadyExists } from '../../lib/kube/errors.ts';
+import { KubeError, isAlreadyExists } from '../../lib/kube/errors.ts';
 import { ownerReference } from '../../templates/metadata.ts';
 import { index, watch } from '../runtime/reconciler.ts';
 import type { Context, Reconciler, Stores } from '../runtime/reconciler.ts';
@@ -174,16 +174,16 @@ async function createWorkload(
 async function stageImage(context: Context, build: Stored<CFBuild>, source: Stored<CFPackage>): Promise<undefined> {
   const image = source.spec.source?.registry.image ?? '';
   const pullSecrets = source.spec.source?.registry.imagePullSecrets ?? [];
-  const texts = pullSecrets.map(({ name }) => dockerConfig(context, build.metadata.namespace, name));
-  const dockerConfigs = (await Promise.all(texts)).flat();
-  const outcome = context.outside(`image ${build.metadata.uid} ${image}`, imageReadTimeoutMs, (signal) =>
-    readImage(image, {
-      dockerConfigs,
+  const outcome = context.outside(`image ${build.metadata.uid} ${image}`, imageReadTimeoutMs, async (signal) => {
+    // Only now: hundreds of builds may wait for their turn, and the outcome of one that is deleted meanwhile is kept for a while.
+    const { buildMetadata: _, ...facts } = await readImage(image, {
+      dockerConfigs: await dockerConfigsOf(context, build, pullSecrets, signal),
       insecureRegistries: insecureRegistries(context.info()),
       architecture: architectureOf(context),
       signal,
-    }),
-  );
+    });
+    return facts;
+  });
   if (outcome === undefined) {
     await write(context, build, { state: 'STAGING' }, [
       staging(`Waiting for the registry's answer about image '${image}'.`),
@@ -193,7 +193,9 @@ async function stageImage(context: Context, build: Stored<CFBuild>, source: Stor
   }
   const registry = source.spec.source?.registry ?? { image };
   if (outcome.ok) return succeedWithImage(context, build, registry, outcome.value);
-  const failure = classifyReadError(image, outcome.error, dockerConfigs.length > 0);
+  // Of the API server, about a pull secret: nothing is known of the image yet.
+  if (outcome.error instanceof KubeError || outcome.error instanceof TerminalError) throw outcome.error;
+  const failure = classifyReadError(image, outcome.error, pullSecrets.length > 0);
   if (failure.kind === 'refused') return fail(context, build, reasons.stagingFailed, failure.message);
   const note = `The image '${image}' was not looked at: ${failure.message}`;
   const statements = ended('True', reasons.buildSucceeded, note);
@@ -203,7 +205,12 @@ async function stageImage(context: Context, build: Stored<CFBuild>, source: Stor
   return undefined;
 }
 
-async function succeedWithImage(context: Context, build: Stored<CFBuild>, registry: CFBuildRegistry, read: ImageFacts): Promise<undefined> {
+async function succeedWithImage(
+  context: Context,
+  build: Stored<CFBuild>,
+  registry: CFBuildRegistry,
+  read: Omit<ImageFacts, 'buildMetadata'>,
+): Promise<undefined> {
   const problem = userProblem(registry.image, read.user);
   if (problem !== undefined) return fail(context, build, reasons.stagingFailed, problem);
   const { ports, architecture, digest } = read;
@@ -225,10 +232,28 @@ function architectureOf(context: Context): string {
   return known ?? (process.arch === 'x64' ? 'amd64' : process.arch);
 }
 
-async function dockerConfig(context: Context, ns: string | undefined, name: string): Promise<string[]> {
-  const secret = name === '' ? undefined : await context.cluster.get(secretType, ns, name, context.signal);
-  const text = secret?.data?.['.dockerconfigjson'];
-  return text === undefined ? [] : [Buffer.from(text, 'base64').toString('utf8')];
+/** Limit for the docker configs of one package together: they are read while many others are. */
+const mostConfigBytes = 256 * 1024;
+
+/** @throws TerminalError when they are too large; KubeError of the API server */
+async function dockerConfigsOf(
+  { cluster, stores }: Context,
+  { metadata }: Stored<CFBuild>,
+  secrets: readonly { name?: string }[],
+  signal: AbortSignal,
+): Promise<string[]> {
+  const { namespace } = metadata;
+  if (stores.of(kinds.build).get(namespace, metadata.name) === undefined) throw new TerminalError('BuildDeleted', 'The build was deleted.');
+  const texts: string[] = [];
+  let left = mostConfigBytes;
+  for (const { name = '' } of secrets) {
+    const text = name === '' ? undefined : (await cluster.get(secretType, namespace, name, signal))?.data?.['.dockerconfigjson'];
+    if (text === undefined) continue;
+    left -= Buffer.byteLength(text, 'base64');
+    if (left < 0) throw new TerminalError('PullSecretsTooLarge', 'The pull secrets of the package have more than 256 KiB together.');
+    texts.push(Buffer.from(text, 'base64').toString('utf8'));
+  }
+  return texts;
 }
 
 async function fail(context: Context, build: Stored<CFBuild>, reason: BuildFailure['reason'], message: string): Promise<undefined> {

@@ -84,13 +84,15 @@ function factsOf(file: UntrustedTable, { rootDigest, hasOtherArchitectures }: Re
     .toSorted((a, b) => a - b)
     .slice(0, mostPorts);
   const architecture = cutText(textIn(file['architecture']), 63);
-  return {
+  const facts = {
     digest: rootDigest,
     user: cutText(textIn(config['User']), 255),
     ports,
     buildMetadata: textIn(tableIn(config['Labels'])[buildMetadataLabel]),
     ...(hasOtherArchitectures || architecture === '' ? {} : { architecture }),
   };
+  // A piece of a text keeps the whole text in memory; a copy does not.
+  return structuredClone(facts);
 }
 
 /**

@@ -15,6 +15,7 @@ import type { FrozenBinding, FrozenInputs } from '../../templates/workload.ts';
 import { isOwnedBy } from '../runtime/owner.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import { WaitingError } from '../runtime/result.ts';
+import { charactersOf } from '../runtime/secrets.ts';
 import { vcapApplicationOf, vcapServicesSecretName } from '../apps/vcap.ts';
 import { bindingsOf } from '../relations.ts';
 
@@ -92,10 +93,6 @@ async function frozenBindings(context: Context, app: Stored<CFApp>): Promise<Fro
 
 /** Limits for one generation. Each generation has its own copies, and a process cannot start with an environment that is much larger. */
 export const frozenLimits = { variables: 1_000, envCharacters: 700 * 1024, bindingCharacters: 4 * 1024 * 1024 } as const;
-
-/** Length of keys and values as a Secret stores them: base64 has four characters for three bytes. */
-const charactersOf = (data: Record<string, string>): number =>
-  Object.entries(data).reduce((sum, [key, value]) => sum + key.length + value.length, 0);
 
 const tooLarge = (message: string): WaitingError => new WaitingError('EnvironmentTooLarge', `${message}.`, retryMs);
 

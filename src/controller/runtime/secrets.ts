@@ -12,6 +12,10 @@ import { WaitingError } from './result.ts';
 const looksPerSecond = 4;
 const shortestPaceMs = 3_500;
 
+/** Length of keys and values as a Secret stores them: base64 has four characters for three bytes. */
+export const charactersOf = (data: Record<string, string>): number =>
+  Object.entries(data).reduce((sum, [key, value]) => sum + key.length + value.length, 0);
+
 /** The interval at which the Secrets of `owners` objects, `each` per object, are read again; at least `shortestMs`. */
 export function paceMs(owners: number, each: number, shortestMs = shortestPaceMs): number {
   return Math.max(shortestMs, (owners * each * 1_000) / looksPerSecond);
