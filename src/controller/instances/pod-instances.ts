@@ -10,8 +10,8 @@ import { messageOf } from '../../lib/errors.ts';
 import { endsOf, linesFrom, upTo, type LogEnds } from '../../lib/kube/lines.ts';
 import { BoundedMap } from '../runtime/bounded-map.ts';
 import { eventTime, latestEvent } from '../runtime/latest-event.ts';
-import { Remembered } from '../runtime/memory.ts';
 import { index, watch, type Context, type Index, type Stores, type Watch } from '../runtime/reconciler.ts';
+import { firstSeenOn, forgetCauses } from './first-sight.ts';
 import type { Instances, Problem } from './instances.ts';
 import { isLeaving, lostSince, nodeIndexes, nodesInMotion, watchNodes } from './nodes.ts';
 import { instanceOf } from './pod-state.ts';
@@ -20,8 +20,6 @@ import { instanceOf } from './pod-state.ts';
 const mostBytes = 16 * 1024 * 1024;
 const longestLine = 4096;
 const none: LogEnds = { head: [], omitted: 0, tail: [] };
-/** More pods than can wait for an image at the same time: the patience of a pod that is forgotten at every look would never end. */
-const rememberedPods = 10_000;
 /** The record of events needs a pod that ended until its next look, mostly within a second. */
 const rememberedEnds = { apps: 500, ofApp: 5 };
 
@@ -105,21 +103,6 @@ export function readyGenerations(stores: Stores, namespace: string, process: str
   return found;
 }
 
-/**
- * When each cause was first seen on a pod, by the pod's uid: the state of a waiting container has no time. What is forgotten is seen again, and its
- * patience begins again.
- */
-const causesSeen = new Remembered(() => new BoundedMap<string, Map<string, number>>(rememberedPods));
-
-function firstSeen(context: Context, uid: string, cause: string, now: number): number {
-  const pods = context.memory.of(causesSeen);
-  const causes = pods.get(uid) ?? new Map<string, number>();
-  if (!pods.has(uid)) pods.set(uid, causes);
-  const at = causes.get(cause) ?? now;
-  causes.set(cause, at);
-  return at;
-}
-
 function problemOfSet(refusal: Stored<KubeEvent> | undefined): Problem | undefined {
   if (refusal === undefined) return undefined;
   const message = refusal.message ?? '';
@@ -172,14 +155,13 @@ export function podInstances(context: Context): Instances {
         const facts = {
           now,
           expectations: expectations(generation),
-          firstSeen: (cause: string) => firstSeen(context, uid, cause, now),
+          firstSeen: firstSeenOn(context, uid, now),
           lostSince: lostSince(context.stores, node),
           leaving: isLeaving(context.stores, node),
           nodesInMotion: () => nodesInMotion(context.stores),
         };
         const instance = instanceOf(pod, facts);
-        // The pod has overcome its causes: one that comes back later gets its whole patience again.
-        if (instance.ready) context.memory.of(causesSeen).delete(uid);
+        if (instance.ready) forgetCauses(context, uid);
         return instance;
       });
     },

@@ -6,6 +6,7 @@ import { kinds } from '../../lib/api/group.ts';
 import type { AppWorkload, CFApp, CFProcess, DeploymentStatus } from '../../lib/api/types.generated.ts';
 import { generationOf, statefulSetNameOf } from '../../templates/stateful-set.ts';
 import { causeOfCheck, whyUnanswered, withLines } from '../instances/failed-check.ts';
+import { untilCaughtUp } from '../instances/first-sight.ts';
 import type { Expectations, Instance, Instances, Problem } from '../instances/instances.ts';
 import { BoundedMap } from '../runtime/bounded-map.ts';
 import { isOwnedBy } from '../runtime/owner.ts';
@@ -24,8 +25,6 @@ const quotaPatienceMs = 5_000;
 const afterOthersMs = 20_000;
 /** The scheduler tries an instance again up to 10 s after the room for it has appeared. */
 const scheduleAgainMs = 15_000;
-/** After a gap in the watch, kubelets need this long to report what happened in the meantime (they repeat a status every 10 s). */
-const kubeletCatchUpMs = 12_000;
 /** The kubelet checks once a second. It sends an Event for each of the first 25 failures in a row, and only a few Events after that. */
 const checksWithEvent = 25;
 
@@ -116,7 +115,7 @@ async function confirm(view: View, problem: Problem, instance: Instance | undefi
   const said = isCheck ? await view.seam.lastCheck(view.process.metadata.namespace, instance) : undefined;
   const told = isCheck ? withCheck(problem, said?.message, expectationsOf(view.target)) : problem;
   if (problem.byTime !== true) return told;
-  const left = view.seam.steadySince() + kubeletCatchUpMs - view.context.now();
+  const left = untilCaughtUp(view.seam.steadySince(), view.context.now());
   if (left > 0) {
     view.lookAgain.push(left);
     return undefined;

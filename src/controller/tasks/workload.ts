@@ -8,6 +8,7 @@ import { podType, type Pod } from '../../lib/api/pod-kind.ts';
 import { conditionTypes, kinds, labels, reasons } from '../../lib/api/group.ts';
 import type { CFTask, TaskWorkload } from '../../lib/api/types.generated.ts';
 import { buildTaskJob, finishedTaskTtlSeconds } from '../../templates/task-job.ts';
+import { firstSeenOn, untilCaughtUp } from '../instances/first-sight.ts';
 import { abandonPod, lostNodeText, lostSince, nodeIndexes, nodesInMotion, untilPodAbandoned, watchNodes } from '../instances/nodes.ts';
 import { problemOf } from '../instances/pod-state.ts';
 import { index, watch, type Context, type Reconciler } from '../runtime/reconciler.ts';
@@ -155,17 +156,18 @@ async function abandon(context: Context, pod: Stored<Pod> | undefined): Promise<
 /** A pod that cannot start would wait for ever, so the task fails with the cause and the Job is deleted. */
 async function giveUp(context: Context, workload: Stored<TaskWorkload>, job: Stored<Job>, pod: Stored<Pod>): Promise<Result | undefined> {
   const now = context.now();
-  const created = Date.parse(pod.metadata.creationTimestamp ?? '') || now;
   const problem = problemOf(pod, {
     now,
     expectations: { startSeconds: 0 },
-    firstSeen: () => created,
+    firstSeen: firstSeenOn(context, pod.metadata.uid, now),
     nodesInMotion: () => nodesInMotion(context.stores),
   });
   if (problem === undefined) return undefined;
   if (!problem.final) return { requeueAfterMs: problem.lookAgainMs ?? 2_000 };
   // Running tasks have no time limit.
   if (problem.reason === 'StartTimeout') return undefined;
+  const left = problem.byTime === true ? untilCaughtUp(context.stores.of(podType).steadySince, now) : 0;
+  if (left > 0) return { requeueAfterMs: left };
   await write(context, workload, failed(problem.reason, problem.message));
   const { namespace, name, uid } = job.metadata;
   await context.cluster.delete(jobType, namespace, name, { uid, propagation: 'Background', signal: context.signal });
