@@ -8,6 +8,7 @@ import type { BuildFailure } from '../../lib/api/types.generated.ts';
 import { stripVTControlCharacters } from 'node:util';
 import { buildContainers } from '../../templates/build-job.ts';
 import { endedByOther } from '../../templates/build-scripts.ts';
+import { obstacleOf } from '../instances/obstacle.ts';
 import { parseExportReport } from './report.ts';
 import type { ExportReport } from './report.ts';
 import { defined } from '../../lib/defined.ts';
@@ -21,8 +22,19 @@ export interface FailedBuild {
   message: string;
 }
 
+export interface WaitingBuild {
+  reason: string;
+  message: string;
+  /** Since when, if the pod says so. */
+  since?: string;
+  /** Otherwise what its first sight on the pod is remembered by. */
+  cause?: string;
+  /** How long this may last, if that is not as long as the reason may in general. */
+  patienceMs?: number;
+}
+
 export type BuildOutcome =
-  | { state: 'waiting'; reason: string; message: string; since?: string }
+  | ({ state: 'waiting' } & WaitingBuild)
   | { state: 'running' }
   | { state: 'succeeded'; report: ExportReport }
   | ({ state: 'failed' } & FailedBuild);
@@ -36,8 +48,6 @@ interface Ended {
 }
 
 const containers: readonly BuildContainer[] = Object.values(buildContainers);
-const imageProblems = new Set(['ErrImagePull', 'ImagePullBackOff', 'InvalidImageName', 'ErrImageNeverPull', 'ImageInspectError']);
-const configProblems = new Set(['CreateContainerConfigError', 'CreateContainerError', 'RunContainerError']);
 /** Exit codes of the lifecycle's detector: no group passed, with or without errors. https://github.com/buildpacks/spec/blob/main/platform.md#detector */
 const detectFailed = new Set([20, 21]);
 /** Exit codes after SIGKILL and SIGTERM. */
@@ -119,24 +129,25 @@ function waiting(pod: Pod, statuses: readonly ContainerStatus[]): BuildOutcome |
     const message = sentence(`No node can run the build: ${scheduled.message ?? scheduled.reason ?? 'not scheduled'}`);
     return { state: 'waiting', reason: reasons.unschedulable, message, ...defined({ since }) };
   }
-  const since = pod.status?.startTime ?? pod.metadata.creationTimestamp;
-  const base = { state: 'waiting' as const, ...defined({ since }) };
-  for (const { name, image, state } of statuses) {
-    const { reason = '', message = '' } = state?.waiting ?? {};
-    if (imageProblems.has(reason)) {
-      const text = sentence(
-        `The image '${image}' of the build's ${name} container cannot be pulled${message === '' ? '' : `: ${lastLine(message)}`}`,
-      );
-      // The source container runs kf's own program, mostly in another image.
-      const isBuilder = image === statuses.find((status) => status.name === buildContainers.build)?.image;
-      return { ...base, reason: isBuilder ? reasons.builderNotFound : reasons.buildFailed, message: text };
-    }
-    if (configProblems.has(reason))
+  for (const status of statuses) {
+    const obstacle = obstacleOf(pod, status);
+    if (obstacle === undefined) continue;
+    const { name, image, state } = status;
+    const message = state?.waiting?.message ?? '';
+    // Each container of the pod has its own image, which may be late, and its own Secrets.
+    const base = { state: 'waiting' as const, cause: `${name} ${obstacle.cause}`, ...defined({ patienceMs: obstacle.patienceMs }) };
+    if (obstacle.reason === 'CreateContainer')
       return { ...base, reason: reasons.buildFailed, message: sentence(`The build's ${name} container cannot start: ${message}`) };
+    const text = sentence(
+      `The image '${image}' of the build's ${name} container cannot be pulled${message === '' ? '' : `: ${lastLine(message)}`}`,
+    );
+    // The source container runs kf's own program, mostly in another image.
+    const isBuilder = image === statuses.find((other) => other.name === buildContainers.build)?.image;
+    return { ...base, reason: isBuilder ? reasons.builderNotFound : reasons.buildFailed, message: text };
   }
   return statuses.some((status) => status.state?.running !== undefined || status.state?.terminated !== undefined)
     ? undefined
-    : { ...base, reason: reasons.buildRunning, message: 'The build starts.' };
+    : { state: 'waiting', reason: reasons.buildRunning, message: 'The build starts.' };
 }
 
 export interface OutcomeLimits {

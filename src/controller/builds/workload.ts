@@ -15,13 +15,14 @@ import { index, watch } from '../runtime/reconciler.ts';
 import type { Context, Reconciler, Stores } from '../runtime/reconciler.ts';
 import { TerminalError, WaitingError } from '../runtime/result.ts';
 import type { Result } from '../runtime/result.ts';
+import { firstSeenOn, untilCaughtUp } from '../instances/first-sight.ts';
 import { abandonPod, lostNodeText, nodeIndexes, untilPodAbandoned, watchNodes } from '../instances/nodes.ts';
 import { conditionsWith, notReady, readyStatement, writeStatus } from '../runtime/status.ts';
 import type { Statement } from '../runtime/status.ts';
 import { keyOf, splitKey } from '../runtime/store.ts';
 import { readFacts } from './droplet-facts.ts';
 import { outcomeOf } from './outcome.ts';
-import type { BuildOutcome, FailedBuild } from './outcome.ts';
+import type { FailedBuild, WaitingBuild } from './outcome.ts';
 import { releaseExport } from './release.ts';
 import type { DropletFacts, ExportReport } from './report.ts';
 import { appGuidOf, buildTimeoutSeconds, registrySecretName, roomPatienceSeconds, startBuild } from './start.ts';
@@ -29,7 +30,10 @@ import type { BuildTools } from './start.ts';
 import { defined } from '../../lib/defined.ts';
 
 const byWorkload = 'pod-by-build';
-/** How long a build may wait for each of these reasons before it fails. */
+/**
+ * How long a build may wait for each of these reasons before it fails: since no node takes it, or since the cause was first seen on its pod. A kubelet
+ * that could not read an object has longer.
+ */
 const patienceMs: Record<string, number> = {
   [reasons.unschedulable]: roomPatienceSeconds * 1_000,
   [reasons.builderNotFound]: 30_000,
@@ -131,7 +135,7 @@ async function followJob(context: Context, live: Stored<BuildWorkload>, job: Sto
       await write(context, live, {}, [running(reasons.buildRunning, ''), readyStatement]);
       return followEnd(context, live, pod);
     case 'waiting':
-      return wait(context, live, outcome);
+      return wait(context, live, pod, outcome);
   }
 }
 
@@ -151,14 +155,13 @@ function podOf(context: Context, live: Stored<BuildWorkload>): Stored<Pod> | und
   return pods.find((pod) => pod.metadata.deletionTimestamp === undefined) ?? pods[0];
 }
 
-async function wait(
-  context: Context,
-  live: Stored<BuildWorkload>,
-  outcome: Extract<BuildOutcome, { state: 'waiting' }>,
-): Promise<Result | undefined> {
-  const { reason, message, since } = outcome;
-  const patience = patienceMs[reason];
-  if (patience !== undefined && since !== undefined && context.now() - Date.parse(since) > patience)
+async function wait(context: Context, live: Stored<BuildWorkload>, pod: Stored<Pod>, waiting: WaitingBuild): Promise<Result | undefined> {
+  const { reason, message, cause } = waiting;
+  const patience = waiting.patienceMs ?? patienceMs[reason];
+  const now = context.now();
+  const since = cause === undefined ? Date.parse(waiting.since ?? '') : firstSeenOn(context, pod.metadata.uid, now)(cause);
+  const isTooLong = patience !== undefined && now - since > patience;
+  if (isTooLong && untilCaughtUp(context.stores.of(podType).steadySince, now) <= 0)
     return fail(context, live, { failure: { reason }, message });
   // The reason stays BuildRunning: it says that the Job was made, and must not be made again.
   await write(context, live, {}, [running(reasons.buildRunning, reason === reasons.buildRunning ? '' : message), readyStatement]);

@@ -12,6 +12,7 @@ import type { Expectations, Instance, Problem } from './instances.ts';
 import { defined } from '../../lib/defined.ts';
 import { timestamp } from '../runtime/clock.ts';
 import { lostNodeText, type NodesInMotion } from './nodes.ts';
+import { obstacleOf } from './obstacle.ts';
 
 /** How long a cause that might go away is watched before it counts as a failure. */
 const patienceMs = 8_000;
@@ -19,40 +20,11 @@ const patienceMs = 8_000;
 const longestMs = 90_000;
 /** A container that ended once and was not ready for this long counts as failed. */
 const crashPatienceMs = 10_000;
-/**
- * Time for more than one try of a kubelet that could not read a Secret or a ConfigMap. It waits 1 s for the API server, and tries again after 10 s to 30 s
- * (kubernetes/pkg/kubelet: `watch_based_manager.go`, `backOffPeriod`, `imageBackOffPeriod`).
- */
-const kubeletPatienceMs = 45_000;
 /** When no cause is known: image pull and volumes may take this long in addition to the app's own start. */
 const idleStartMs = 120_000;
 
 /** How many nodes a message names. */
 const mostNodes = 5;
-
-const imageReasons = new Set([
-  'ErrImagePull',
-  'ImagePullBackOff',
-  'InvalidImageName',
-  'ErrImageNeverPull',
-  'ImageInspectError',
-  'RegistryUnavailable',
-  'SignatureValidationFailed',
-]);
-const createReasons = new Set([
-  'CreateContainerConfigError',
-  'CreateContainerError',
-  'RunContainerError',
-  'PreCreateHookError',
-  'PreStartHookError',
-  'PostStartHookError',
-]);
-const hopelessImage =
-  /not found|manifest unknown|unauthorized|denied|forbidden|no match for platform|invalid reference|InvalidImageName|Never/i;
-/** In the words of containerd and CRI-O: no credential was used. If the pod names one, the kubelet pulls without it when it cannot read its Secret. */
-const withoutCredential = /no basic auth credentials|anonymous token|insufficient_scope|authentication required/i;
-const unreadObject = /failed to sync (secret|configmap) cache|object "[^"]*"\/"[^"]*" not registered/i;
-const hopelessContainer = /non-root|runAsNonRoot|will run as root/i;
 
 const time = (text: string | undefined): number => (text === undefined ? Number.NaN : Date.parse(text));
 
@@ -99,30 +71,19 @@ function unschedulable(pod: Pod, { now, nodesInMotion }: PodFacts): Problem | un
   return patient(problem, Math.max(since, Math.min(until, since + longestMs) - patienceMs), now);
 }
 
-function waiting({ spec }: Pod, status: ContainerStatus, { now, firstSeen }: PodFacts): Problem | undefined {
+function waiting(pod: Pod, status: ContainerStatus, { now, firstSeen }: PodFacts): Problem | undefined {
+  const obstacle = obstacleOf(pod, status);
+  if (obstacle === undefined) return undefined;
   const { reason = '', message = '' } = status.state?.waiting ?? {};
-  if (imageReasons.has(reason)) {
-    const problem = {
-      reason: 'ImagePull' as const,
-      cause: causeOfPull(`${reason} ${message}`, status.image),
-      message: `The image ${status.image} cannot be pulled: ${message === '' ? reason : message}`,
-      container: status.name,
-    };
-    if ((spec?.imagePullSecrets ?? []).length > 0 && withoutCredential.test(message))
-      return patient(problem, firstSeen('ImagePull without credential'), now, kubeletPatienceMs);
-    return hopelessImage.test(`${reason} ${message}`) ? { ...problem, final: true } : patient(problem, firstSeen('ImagePull'), now);
-  }
-  if (createReasons.has(reason)) {
-    const problem = {
-      reason: 'CreateContainer' as const,
-      cause: causeOfCreation(message),
-      message: `The container cannot be created: ${message === '' ? reason : message}`,
-      container: status.name,
-    };
-    if (unreadObject.test(message)) return patient(problem, firstSeen(`${reason} unread`), now, kubeletPatienceMs);
-    return hopelessContainer.test(message) ? { ...problem, final: true } : patient(problem, firstSeen(reason), now);
-  }
-  return undefined;
+  const said = message === '' ? reason : message;
+  const isImage = obstacle.reason === 'ImagePull';
+  const problem = {
+    reason: obstacle.reason,
+    cause: isImage ? causeOfPull(`${reason} ${message}`, status.image) : causeOfCreation(message),
+    message: isImage ? `The image ${status.image} cannot be pulled: ${said}` : `The container cannot be created: ${said}`,
+    container: status.name,
+  };
+  return obstacle.isHopeless ? { ...problem, final: true } : patient(problem, firstSeen(obstacle.cause), now, obstacle.patienceMs);
 }
 
 /** Exit code of the launcher of buildpack images when it has no command (github.com/buildpacks/lifecycle, CodeForLaunchError). */

@@ -61,12 +61,15 @@ export interface BuildScene {
   cluster: MemoryCluster;
   until: (check: () => void) => Promise<void>;
   condition: <T extends KubeObject>(type: ResourceType<T>, ns: string, name: string, of: string) => Condition | undefined;
+  /** Puts the controller's clock forward. */
+  pass: (ms: number) => void;
   stop: () => Promise<void>;
 }
 
 /** Starts everything on `cluster`, with kf-info, the registry's key and a known builder. */
 export async function startScene(cluster = new MemoryCluster()): Promise<BuildScene> {
   await prepare(cluster);
+  let passed = 0;
   const manager = new Manager({
     cluster,
     sources: sources('cf'),
@@ -74,6 +77,7 @@ export async function startScene(cluster = new MemoryCluster()): Promise<BuildSc
     leader: { ns: 'kf-system', name: 'kf-controller', identity: 'test' },
     rootNamespace: 'cf',
     log: createLogger('error', () => undefined),
+    now: () => Date.now() + passed,
   });
   const aborter = new AbortController();
   const running = manager.run(aborter.signal);
@@ -81,6 +85,7 @@ export async function startScene(cluster = new MemoryCluster()): Promise<BuildSc
     cluster,
     until: (check) => vi.waitFor(check, { timeout: patienceMs, interval: 10 }),
     condition: (type, ns, name, of) => findCondition(cluster.peek(type, ns, name) ?? { metadata: {} }, of),
+    pass: (ms) => void (passed += ms),
     stop: async () => {
       aborter.abort();
       await running;

@@ -49,12 +49,17 @@ class IndexedStore extends Store<KubeObject> {
 }
 
 let cluster: MemoryCluster;
+let memory: Memory;
 let now: number;
+/** Since when every change of an object has been seen. */
+let steadySince: number;
 let outcome: Outcome<unknown> | undefined;
 
 beforeEach(async () => {
   cluster = new MemoryCluster();
+  memory = new Memory();
   now = start;
+  steadySince = 0;
   outcome = undefined;
   await cluster.create(kinds.buildWorkload, {
     apiVersion: 'korifi.cloudfoundry.org/v1alpha1',
@@ -78,13 +83,14 @@ async function reconcile() {
     const store = type === kinds.build ? new IndexedStore() : new Store<KubeObject>();
     for (const index of reconciler.indexes ?? []) if (index.type.kind === type.kind) store.addIndex(index.name, index.of);
     for (const object of cluster.all(type)) store.put(object);
+    store.steadySince = steadySince;
     stores.set(type.kind, store);
     return store;
   };
   const context = {
     cluster,
     stores: { of: of as Stores['of'], has: () => true },
-    memory: new Memory(),
+    memory,
     log: { info: () => undefined, warn: () => undefined },
     info: () => info,
     event: () => undefined,
@@ -126,6 +132,63 @@ describe('a build without a pod', () => {
   ])('is checked again, %i s after its start, after %i s', async (age, pause) => {
     now = Date.parse(cluster.peek(jobType, ns, 'b-1')?.metadata.creationTimestamp ?? '') + age * 1_000;
     expect(await reconcile()).toEqual({ requeueAfterMs: pause * 1_000 });
+  });
+});
+
+describe('a build whose pod has waited for the builder image for a minute', () => {
+  const unread = { reason: 'CreateContainerConfigError', message: 'failed to sync secret cache: timed out waiting for the condition' };
+  const blip = { reason: 'ErrImagePull', message: 'connection reset by peer' };
+  const startTime = new Date(start).toISOString();
+  beforeEach(async () => {
+    const metadata = { name: 'b-1-x', namespace: ns, labels: { [labels.buildWorkloadName]: 'b-1' } };
+    await cluster.create(podType, { metadata, spec: { containers: [] } });
+    now += 60_000;
+  });
+
+  /** Reconciles the build, the last of whose containers waits for that. */
+  async function waitFor(waiting: { reason: string; message: string }, lane = 'build') {
+    const states = { source: { running: {} }, registry: { running: {} }, build: { running: {} }, [lane]: { waiting } };
+    const containerStatuses = Object.entries(states).map(([name, state]) => ({ name, image: `img-of-${name}`, state }));
+    await cluster.mergePatch(
+      podType,
+      ns,
+      'b-1-x',
+      { status: { phase: 'Pending', startTime, containerStatuses } },
+      { subresource: 'status' },
+    );
+    return reconcile();
+  }
+
+  test.each([
+    ['a Secret that its kubelet cannot read', unread, 45, 'BuildFailed'],
+    ['an image of a registry that stumbles', blip, 30, 'BuilderNotFound'],
+  ])('gets the whole time for %s, and fails after it', async (_, waiting, patience, reason) => {
+    expect(await waitFor(waiting)).toEqual({ requeueAfterMs: 2_000 });
+    now += patience * 1_000;
+    await waitFor(waiting);
+    expect(succeeded()?.status).toBe('Unknown');
+    expect(succeeded()?.message).toContain(waiting.message);
+    now += 1;
+    await waitFor(waiting);
+    expect(succeeded()).toMatchObject({ status: 'False', reason });
+  });
+
+  test('gets it again for the image of its next container', async () => {
+    await waitFor(blip, 'source');
+    now += 31_000;
+    await waitFor(blip);
+    expect(succeeded()?.status).toBe('Unknown');
+  });
+
+  test('does not fail for the time that passed until kubelets have reported what happened while the API server was away', async () => {
+    await waitFor(blip);
+    now += 60_000;
+    steadySince = now - 11_000;
+    await waitFor(blip);
+    expect(succeeded()?.status).toBe('Unknown');
+    now += 1_000;
+    await waitFor(blip);
+    expect(succeeded()).toMatchObject({ status: 'False', reason: 'BuilderNotFound' });
   });
 });
 
