@@ -142,15 +142,26 @@ async function begin(context: Context, task: Stored<CFTask>): Promise<Stored<CFT
   });
 }
 
-async function follow(context: Context, task: Stored<CFTask>): Promise<void> {
+/**
+ * The run of the task. Before a task ends without one, the API server is asked: the cache may not have what the leader before made a moment ago, and
+ * the command would run although its task has ended.
+ */
+async function runOf(context: Context, task: Stored<CFTask>): Promise<Stored<TaskWorkload> | undefined> {
   const { namespace, name } = task.metadata;
-  const workload = context.stores.of(kinds.taskWorkload).get(namespace, name);
+  const known = context.stores.of(kinds.taskWorkload).get(namespace, name);
+  if (known !== undefined || (!hasStarted(task) && task.spec.canceled !== true)) return known;
+  return context.cluster.get(kinds.taskWorkload, namespace, name, context.signal);
+}
+
+const hasStarted = (task: Stored<CFTask>): boolean => findCondition(task, conditionTypes.started)?.status === 'True';
+
+async function follow(context: Context, task: Stored<CFTask>): Promise<void> {
+  const workload = await runOf(context, task);
   if (task.spec.canceled === true) {
     await cancel(context, task, workload);
     return;
   }
-  const hasStarted = findCondition(task, conditionTypes.started)?.status === 'True';
-  if (workload === undefined && hasStarted) {
+  if (workload === undefined && hasStarted(task)) {
     const gone: Statement = {
       type: conditionTypes.failed,
       status: 'True',

@@ -38,18 +38,20 @@ export const taskWorkloadReconciler: Reconciler = {
     const workload = context.stores.of(kinds.taskWorkload).get(ns, name);
     if (workload === undefined || workload.metadata.deletionTimestamp !== undefined) return undefined;
     const has = (type: string): boolean => findCondition(workload, type)?.status === 'True';
-    const job = context.stores.of(jobType).get(ns, name);
+    const known = context.stores.of(jobType).get(ns, name);
     const pod = context.stores.of(podType).by(podsByTask.name, key)[0];
     if (has(conditionTypes.succeeded) || has(conditionTypes.failed)) {
-      await letGo(context, workload, job);
+      await letGo(context, workload, known);
       return abandon(context, pod);
     }
-    if (job === undefined && !has(conditionTypes.started)) {
+    if (known === undefined && !has(conditionTypes.started)) {
       const whole = await wholeOf(context, kinds.taskWorkload, workload);
       await context.cluster.create(jobType, buildTaskJob(whole), { signal: context.signal });
       await write(context, workload, started);
       return undefined;
     }
+    // The cache may not have a Job that the leader before made a moment ago. Without its release the Job would wait for ever.
+    const job = known ?? (await context.cluster.get(jobType, ns, name, context.signal));
     if (job?.spec?.suspend === true) {
       await (has(conditionTypes.started) ? release(context, workload, job) : write(context, workload, started));
       return undefined;

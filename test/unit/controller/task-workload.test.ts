@@ -1,6 +1,7 @@
-// How the runner of tasks judges a pod that does not start.
+// How the runner of tasks judges a pod that does not start, and a Job or a TaskWorkload that its caches do not have.
 
 import { beforeEach, describe, expect, test } from 'vitest';
+import { taskReconciler } from '../../../src/controller/tasks/task.ts';
 import { taskWorkloadReconciler } from '../../../src/controller/tasks/workload.ts';
 import { Memory } from '../../../src/controller/runtime/memory.ts';
 import type { Context, Stores } from '../../../src/controller/runtime/reconciler.ts';
@@ -22,12 +23,15 @@ let memory: Memory;
 let now: number;
 /** Since when every change of a pod has been seen. */
 let steadySince: number;
+/** Kinds of which the caches have nothing: their watch is interrupted. */
+let unseen: ResourceType[];
 
 beforeEach(async () => {
   cluster = new MemoryCluster();
   memory = new Memory();
   now = start;
   steadySince = 0;
+  unseen = [];
   const spec = { command: ['rake'], image: 'shop:1' };
   const metadata = { name: 't-1', namespace: ns, labels: { [labels.taskGuid]: 't-1' } };
   await cluster.create(kinds.taskWorkload, { metadata, spec });
@@ -38,14 +42,14 @@ beforeEach(async () => {
 const failed = (): Condition | undefined => findCondition(cluster.peek(kinds.taskWorkload, ns, 't-1') ?? { metadata: {} }, 'Failed');
 
 /** Reconciles the task with stores that have what the cluster has. */
-async function reconcile(): Promise<Result | undefined> {
+async function reconcile(reconciler = taskWorkloadReconciler): Promise<Result | undefined> {
   const stores = new Map<string, Store<KubeObject>>();
   const of = (type: ResourceType): Store<KubeObject> => {
     const known = stores.get(type.kind);
     if (known !== undefined) return known;
     const store = new Store<KubeObject>();
-    for (const index of taskWorkloadReconciler.indexes ?? []) if (index.type.kind === type.kind) store.addIndex(index.name, index.of);
-    for (const object of cluster.all(type)) store.put(object);
+    for (const index of reconciler.indexes ?? []) if (index.type.kind === type.kind) store.addIndex(index.name, index.of);
+    if (!unseen.includes(type)) for (const object of cluster.all(type)) store.put(object);
     store.steadySince = steadySince;
     stores.set(type.kind, store);
     return store;
@@ -57,7 +61,7 @@ async function reconcile(): Promise<Result | undefined> {
     event: () => undefined,
     now: () => now,
   } as unknown as Context;
-  return taskWorkloadReconciler.reconcile(`${ns}/t-1`, context);
+  return reconciler.reconcile(`${ns}/t-1`, context);
 }
 
 /** Reconciles the task after its pod, which was made at the start, came to wait for that. */
@@ -108,4 +112,47 @@ test('a task does not fail for the time that passed until kubelets have reported
   now += 10 * seconds;
   await waitFor('ErrImagePull', 'connection reset');
   expect(failed()).toMatchObject({ status: 'True', reason: 'ImagePull' });
+});
+
+describe('a leader whose watch is interrupted', () => {
+  const job = () => cluster.peek(jobType, ns, 't-1');
+  const conditionOf = (type: string) => findCondition(cluster.peek(kinds.task, ns, 't-1') ?? { metadata: {} }, type);
+
+  test('lets the Job run that the leader before made, and says that it was deleted only when it was', async () => {
+    await cluster.mergePatch(jobType, ns, 't-1', { spec: { suspend: true } });
+    unseen = [jobType];
+    await reconcile();
+    expect([job()?.spec?.suspend, failed()]).toEqual([false, undefined]);
+    await cluster.delete(jobType, ns, 't-1');
+    await reconcile();
+    expect([job(), failed()?.reason]).toEqual([undefined, 'JobDeleted']);
+  });
+
+  describe('of TaskWorkloads', () => {
+    beforeEach(async () => {
+      unseen = [kinds.taskWorkload];
+      await cluster.create(kinds.task, { metadata: { name: 't-1', namespace: ns }, spec: { appRef: { name: 'a-1' }, command: 'rake' } });
+      const conditions = [
+        { type: 'Started', status: 'True', reason: 'JobStarted', message: '', lastTransitionTime: '2030-01-01T00:00:00Z' },
+      ];
+      const status = { sequenceId: 1, dropletRef: { name: 'b-1' }, conditions };
+      await cluster.mergePatch(kinds.task, ns, 't-1', { status }, { subresource: 'status' });
+    });
+
+    test('follows the run that the leader before made, and says that it was deleted only when it was', async () => {
+      await reconcile(taskReconciler);
+      expect([conditionOf('Started')?.status, conditionOf('Failed')]).toEqual(['True', undefined]);
+      await cluster.delete(kinds.taskWorkload, ns, 't-1');
+      await reconcile(taskReconciler);
+      expect(conditionOf('Failed')).toMatchObject({ status: 'True', reason: 'TaskWorkloadDeleted' });
+      expect(cluster.peek(kinds.taskWorkload, ns, 't-1')).toBeUndefined();
+    });
+
+    test('ends that run when its task is cancelled', async () => {
+      await cluster.mergePatch(kinds.task, ns, 't-1', { spec: { canceled: true } });
+      await reconcile(taskReconciler);
+      expect(conditionOf('Failed')).toMatchObject({ status: 'True', reason: 'TaskCanceled' });
+      expect(cluster.peek(kinds.taskWorkload, ns, 't-1')).toBeUndefined();
+    });
+  });
 });
