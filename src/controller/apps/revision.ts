@@ -16,6 +16,7 @@ import { defined } from '../../lib/defined.ts';
 import { messageOf } from '../../lib/errors.ts';
 import { isConflict } from '../../lib/kube/errors.ts';
 import { ownerReference } from '../../templates/metadata.ts';
+import { secretData } from '../app-variables.ts';
 import { timestamp } from '../runtime/clock.ts';
 import { isOwnedBy } from '../runtime/owner.ts';
 import type { Context } from '../runtime/reconciler.ts';
@@ -59,11 +60,11 @@ async function record(
   const [map, kept, env] = await Promise.all([
     ownObject(context, app, configMapType),
     ownObject(context, app, secretType),
-    context.cluster.get(secretType, namespace, app.spec.envSecretName ?? '', context.signal),
+    secretData(context, namespace, app.spec.envSecretName),
   ]);
   // Without its variables the app does not start, and the process says so.
-  if (env === undefined && (app.spec.envSecretName ?? '') !== '') return app.status?.revision;
-  const settings = { env: env?.data ?? {}, commands: commandsOf(processes, droplet), sidecars: sidecarsOf(processes) };
+  if (env === undefined) return app.status?.revision;
+  const settings = { env, commands: commandsOf(processes, droplet), sidecars: sidecarsOf(processes) };
   const present: Present = { droplet: app.spec.currentDropletRef?.name ?? '', settings };
   const records = readRecords(map);
   const former = settingsIn(kept, records[0]?.settings);

@@ -6,6 +6,7 @@ import { annotations, kinds, labels, places, reasons } from '../../lib/api/group
 import type { BuildWorkloadSpec, CFApp, CFBuild, EnvVar } from '../../lib/api/types.generated.ts';
 import { defined } from '../../lib/defined.ts';
 import { ownerReference } from '../../templates/metadata.ts';
+import { secretData, variablesLookMs, variablesOf, type SecretData } from '../app-variables.ts';
 import { bindingsOf } from '../relations.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import { TerminalError, WaitingError } from '../runtime/result.ts';
@@ -32,28 +33,32 @@ function since({ stores }: Context, { metadata }: Stored<KubeObject>, kind: Reso
   return Math.max(Date.parse(metadata.creationTimestamp ?? '') || 0, stores.of(kind).steadySince);
 }
 
+/** The variables of the Secret that the build names. @throws TerminalError when the Secret does not appear */
+async function ownVariables(context: Context, build: Stored<CFBuild>, name: string): Promise<SecretData> {
+  const data = name === '' ? undefined : await secretData(context, build.metadata.namespace, name);
+  if (data !== undefined) return data;
+  if (context.now() - since(context, build, kinds.build) > abandonedMs)
+    throw new TerminalError(
+      'EnvironmentMissing',
+      `The Secret '${name}' with the build's environment is missing: its push was interrupted, or the Secret was deleted.`,
+    );
+  throw new WaitingError('EnvironmentMissing', `The Secret '${name}' with the build's environment does not exist yet.`, 100);
+}
+
 /**
  * The installation's variables, then the build's own Secret (annotation env-secret) or else the app's environment, then VCAP_*. A build that names
  * a Secret waits for it: the CLI can create it only after the build.
  * @throws TerminalError when the Secret does not appear
+ * @throws WaitingError when the variables are missing
  */
 export async function buildEnvironment(context: Context, build: Stored<CFBuild>, app: Stored<CFApp>): Promise<EnvVar[]> {
-  const ns = build.metadata.namespace;
   const own = build.metadata.annotations?.[annotations.envSecret];
   const name = own ?? app.spec.envSecretName ?? '';
-  const secret = name === '' ? undefined : await context.cluster.get(secretType, ns, name, context.signal);
-  if (own !== undefined && secret === undefined) {
-    if (context.now() - since(context, build, kinds.build) > abandonedMs)
-      throw new TerminalError(
-        'EnvironmentMissing',
-        `The Secret '${own}' with the build's environment is missing: its push was interrupted, or the Secret was deleted.`,
-      );
-    throw new WaitingError('EnvironmentMissing', `The Secret '${own}' with the build's environment does not exist yet.`, 100);
-  }
+  const variables = await (own === undefined ? variablesOf(context, app, variablesLookMs) : ownVariables(context, build, own));
   const guid = app.metadata.name;
   return lastOfEach([
     ...(await ensureInstallationEnv(context, build)),
-    ...Object.keys(secret?.data ?? {}).map((key) => fromSecret(name, key)),
+    ...Object.keys(variables).map((key) => fromSecret(name, key)),
     fromSecret(app.status?.vcapApplicationSecretName ?? `${guid}-vcap-application`, 'VCAP_APPLICATION', true),
     fromSecret(app.status?.vcapServicesSecretName ?? `${guid}-vcap-services`, 'VCAP_SERVICES', true),
   ]);

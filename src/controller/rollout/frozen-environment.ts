@@ -12,6 +12,7 @@ import { isAlreadyExists } from '../../lib/kube/errors.ts';
 import { encoded } from '../../templates/metadata.ts';
 import { databaseUrl, databaseUrlKey, vcapServicesKey, type VcapService } from '../../templates/pod-env.ts';
 import type { FrozenBinding, FrozenInputs } from '../../templates/workload.ts';
+import { secretData, variablesOf, type SecretData } from '../app-variables.ts';
 import { isOwnedBy } from '../runtime/owner.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import { WaitingError } from '../runtime/result.ts';
@@ -23,19 +24,11 @@ const retryMs = 500;
 /** Attempts to create a Secret while another one of the same name exists: that one may be deleted and created again in the meantime. */
 const mostTries = 5;
 
-type Data = Record<string, string>;
-
-async function secretData(context: Context, ns: string, name: string | undefined): Promise<Data | undefined> {
-  if (name === undefined || name === '') return {};
-  const secret = await context.cluster.get(secretType, ns, name, context.signal);
-  return secret === undefined ? undefined : (secret.data ?? {});
-}
-
 /**
  * The variables that the revision of the app's last change recorded. Those that were set since then wait for the next change, however late a
  * generation of this one is made. Undefined when they are not recorded.
  */
-async function recordedEnv(context: Context, app: Stored<CFApp>): Promise<Data | undefined> {
+async function recordedEnv(context: Context, app: Stored<CFApp>): Promise<SecretData | undefined> {
   const { namespace, name } = app.metadata;
   const { revision } = app.status ?? {};
   if (revision === undefined || revision.change !== changeOf(app)) return undefined;
@@ -46,18 +39,6 @@ async function recordedEnv(context: Context, app: Stored<CFApp>): Promise<Data |
   if (map === undefined || kept === undefined || !isOwnedBy(map, app) || !isOwnedBy(kept, app)) return undefined;
   const record = readRecords(map).find(({ version }) => version === revision.version);
   return settingsIn(kept, record?.settings)?.env;
-}
-
-/** Throws when the Secret with the app's variables is missing. The app must not start as if it had no variables. */
-async function envOf(context: Context, app: Stored<CFApp>): Promise<Data> {
-  const name = app.spec.envSecretName;
-  const env = await secretData(context, app.metadata.namespace, name);
-  if (env !== undefined) return env;
-  throw new WaitingError(
-    reasons.environmentLost,
-    `The Secret '${name ?? ''}' with the app's environment variables is missing, and its values are lost: push the app with its manifest again, or set each variable with 'kf set-env'.`,
-    retryMs,
-  );
 }
 
 /** Throws unless all bindings of the app are ready and listed in its status. A generation never gets only a part of them. */
@@ -131,7 +112,7 @@ export async function readFrozen(
 ): Promise<FrozenInputs> {
   assertBound(context, app);
   const [present, recorded, services, bindings] = await Promise.all([
-    envOf(context, app),
+    variablesOf(context, app, retryMs),
     isOfChange ? recordedEnv(context, app) : undefined,
     secretData(context, app.metadata.namespace, vcapServicesSecretName(app)),
     frozenBindings(context, app),

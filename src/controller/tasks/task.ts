@@ -3,11 +3,12 @@
 import type { Stored } from '../../lib/api/object.ts';
 import { processesOf as sortProcesses } from '../../lib/api/app.ts';
 import { findCondition } from '../../lib/api/conditions.ts';
-import { namespaceType, secretType } from '../../lib/api/core.ts';
+import { namespaceType } from '../../lib/api/core.ts';
 import { conditionTypes, kinds } from '../../lib/api/group.ts';
 import type { CFApp, CFProcess, CFTask, Droplet, TaskWorkload } from '../../lib/api/types.generated.ts';
 import { isAlreadyExists } from '../../lib/kube/errors.ts';
 import { buildTaskEnv, buildTaskWorkload } from '../../templates/task-job.ts';
+import { variablesLookMs, variablesOf } from '../app-variables.ts';
 import { assertBindingsListed } from '../builds/env.ts';
 import { index, watch, type Context, type Reconciler } from '../runtime/reconciler.ts';
 import { TerminalError, WaitingError } from '../runtime/result.ts';
@@ -197,8 +198,8 @@ async function start(context: Context, task: Stored<CFTask>): Promise<TaskWorklo
   if (command === undefined)
     throw new TerminalError('NoCommand', 'The task has no command, and the process type that it names has none either.');
   const { memoryMB = 0, diskQuotaMB = 0 } = task.status ?? {};
-  const secret = await context.cluster.get(secretType, app.metadata.namespace, app.spec.envSecretName ?? '', context.signal);
-  const env = buildTaskEnv(app, Object.keys(secret?.data ?? {}).toSorted(), memoryMB);
+  const variables = await variablesOf(context, app, variablesLookMs);
+  const env = buildTaskEnv(app, Object.keys(variables).toSorted(), memoryMB);
   const wanted = buildTaskWorkload({ app, task, command, droplet, memoryMB, diskMB: diskQuotaMB, env });
   try {
     return await context.cluster.create(kinds.taskWorkload, wanted, { signal: context.signal });

@@ -30,6 +30,7 @@ describe('builds', () => {
     scene = await startScene();
     cluster = scene.cluster;
     await cluster.create(namespaceType, { metadata: { name: 's-1', labels: { 'kf.cloudfoundry.org/managed-by': 'kf' } } });
+    await cluster.create(secretType, { metadata: { name: 'a-1-env', namespace: 's-1' } });
   });
   afterEach(() => scene.stop());
 
@@ -193,6 +194,17 @@ describe('builds', () => {
       "The Secret 'b-1-env' with the build's environment is missing: its push was interrupted, or the Secret was deleted.",
     );
     expect(job()).toBeUndefined();
+  });
+
+  test('wait for the variables of their app if they have none of their own, and do not run as if it had none', async () => {
+    await cluster.delete(secretType, 's-1', 'a-1-env');
+    await start();
+    await scene.until(() => expect(scene.condition(kinds.build, 's-1', 'b-1', 'Ready')?.reason).toBe('EnvironmentLost'));
+    expect(cluster.peek(kinds.buildWorkload, 's-1', 'b-1')).toBeUndefined();
+    await cluster.create(secretType, { metadata: { name: 'a-1-env', namespace: 's-1' }, data: { COLOUR: 'cmVk' } });
+    await cluster.mergePatch(kinds.app, 's-1', 'a-1', { metadata: { annotations: { looked: 'again' } } });
+    const variable = { name: 'COLOUR', valueFrom: { secretKeyRef: { name: 'a-1-env', key: 'COLOUR' } } };
+    await scene.until(() => expect(cluster.peek(kinds.buildWorkload, 's-1', 'b-1')?.spec.env).toContainEqual(variable));
   });
 
   test('use the layers of the newest droplet again', async () => {

@@ -1,7 +1,7 @@
 // A build whose node stops answering, on a cluster in memory.
 
 import { expect, test } from 'vitest';
-import { jobType, namespaceType, nodeType } from '../../../src/lib/api/core.ts';
+import { jobType, namespaceType, nodeType, secretType } from '../../../src/lib/api/core.ts';
 import { podType } from '../../../src/lib/api/pod-kind.ts';
 import { kinds } from '../../../src/lib/api/group.ts';
 import { buildBuild, buildPackage } from '../../../src/templates/build.ts';
@@ -16,6 +16,7 @@ test('fails with its node as the reason, and its pod is removed', async () => {
     const { cluster } = scene;
     await cluster.create(namespaceType, { metadata: { name: 's-1', labels: { 'kf.cloudfoundry.org/managed-by': 'kf' } } });
     const owner = await cluster.create(kinds.app, app('a-1'));
+    await cluster.create(secretType, { metadata: { name: 'a-1-env', namespace: 's-1' } });
     const image = `kf-registry.kf-system.svc:5000/s-1/a-1-packages@sha256:${'e'.repeat(64)}`;
     await cluster.create(kinds.package, buildPackage({ guid: 'b-1', app: owner, type: 'bits', image }, author));
     const input = { guid: 'b-1', app: owner, packageGuid: 'b-1', lifecycle, stagingMemoryMB: 0, stagingDiskMB: 0 };

@@ -55,6 +55,16 @@ test('a start makes one when droplet, variables or commands are new, and only th
   expect(settingsIn(secret(), 2)).toEqual({ env: { COLOUR: encoded('blue') }, commands: { web: '' }, sidecars: {} });
 });
 
+test('an app without a Secret for variables has one too, and no Secret without a name is asked for', async () => {
+  scene = await startRunScene();
+  const read: string[] = [];
+  scene.cluster.intercept = (verb, type, name) => void (verb === 'get' && type === secretType && read.push(name));
+  await scene.patchApp({ spec: { envSecretName: '' } });
+  await serving(await scene.deploy('good:1'));
+  expect(descriptions()).toEqual(['Initial revision.']);
+  expect(read).not.toContain('');
+});
+
 /** The variable of the newest generation; empty when it has none. */
 const colourOfNewest = (): string => {
   const [newest] = scene.cluster

@@ -1,7 +1,7 @@
 // Tasks on a cluster in memory: the values that a CFTask fixes when it begins, the Job that runs it once, and how its end is reported.
 
 import { beforeEach, describe, expect, test } from 'vitest';
-import { jobType } from '../../../src/lib/api/core.ts';
+import { jobType, secretType } from '../../../src/lib/api/core.ts';
 import { kinds } from '../../../src/lib/api/group.ts';
 import { info } from './build-scene.ts';
 import { isElection, settled } from './settled.ts';
@@ -113,6 +113,29 @@ describe('a task that begins', () => {
     expect(volumes).toEqual([{ name: 'binding-0', secret: { secretName: 'db-files', defaultMode: 0o644, optional: true } }]);
     expect(containers?.[0]?.volumeMounts).toEqual([{ name: 'binding-0', mountPath: '/bindings/db', readOnly: true }]);
     expect(containers?.[0]?.env).toContainEqual({ name: 'SERVICE_BINDING_ROOT', value: '/bindings' });
+  });
+
+  test('waits for the variables of its app, and does not run as if it had none', async () => {
+    await makeApp();
+    await cluster.delete(secretType, ns, 'env');
+    await makeTask('lost');
+    await until(() => expect(condition('lost', 'Ready')).toMatchObject({ status: 'False', reason: 'EnvironmentLost' }));
+    expect(condition('lost', 'Ready')?.message).toMatch(/^The Secret 'env' with the app's environment variables is missing, /);
+    expect([cluster.peek(kinds.taskWorkload, ns, 'lost'), jobsMade()]).toEqual([undefined, []]);
+    await cluster.create(secretType, { metadata: { name: 'env', namespace: ns }, data: { COLOUR: 'cmVk' } });
+    await cluster.mergePatch(kinds.app, ns, 'app', { metadata: { annotations: { looked: 'again' } } });
+    await until(() => expect(job('lost')).toBeDefined());
+    const variable = { name: 'COLOUR', valueFrom: { secretKeyRef: { name: 'env', key: 'COLOUR' } } };
+    expect(job('lost')?.spec?.template.spec.containers[0]?.env).toContainEqual(variable);
+  });
+
+  test('of an app without a Secret for variables begins without any, and asks for no Secret without a name', async () => {
+    const read: string[] = [];
+    cluster.intercept = (verb, type, name) => void (verb === 'get' && type === secretType && read.push(name));
+    await makeApp('docker', { envSecretName: '' });
+    await makeTask('bare');
+    await until(() => expect(job('bare')).toBeDefined());
+    expect(read).not.toContain('');
   });
 
   test('gives its name for people to its pod, for log lines', async () => {
