@@ -122,7 +122,7 @@ function podFailure(pod: Pod, timeoutSeconds: number): FailedBuild | undefined {
 }
 
 /** What the pod waits for; undefined once a container has started. */
-function waiting(pod: Pod, statuses: readonly ContainerStatus[]): BuildOutcome | undefined {
+function waiting(pod: Pod, statuses: readonly ContainerStatus[], wasSeen: (cause: string) => boolean): BuildOutcome | undefined {
   const scheduled = pod.status?.conditions?.find((condition) => condition.type === 'PodScheduled');
   if (scheduled?.status === 'False') {
     const since = scheduled.lastTransitionTime;
@@ -130,12 +130,13 @@ function waiting(pod: Pod, statuses: readonly ContainerStatus[]): BuildOutcome |
     return { state: 'waiting', reason: reasons.unschedulable, message, ...defined({ since }) };
   }
   for (const status of statuses) {
-    const obstacle = obstacleOf(pod, status);
-    if (obstacle === undefined) continue;
     const { name, image, state } = status;
-    const message = state?.waiting?.message ?? '';
     // Each container of the pod has its own image, which may be late, and its own Secrets.
-    const base = { state: 'waiting' as const, cause: `${name} ${obstacle.cause}`, ...defined({ patienceMs: obstacle.patienceMs }) };
+    const ofContainer = (cause: string): string => `${name} ${cause}`;
+    const obstacle = obstacleOf(pod, status, (cause) => wasSeen(ofContainer(cause)));
+    if (obstacle === undefined) continue;
+    const message = state?.waiting?.message ?? '';
+    const base = { state: 'waiting' as const, cause: ofContainer(obstacle.cause), ...defined({ patienceMs: obstacle.patienceMs }) };
     if (obstacle.reason === 'CreateContainer')
       return { ...base, reason: reasons.buildFailed, message: sentence(`The build's ${name} container cannot start: ${message}`) };
     const text = sentence(
@@ -155,8 +156,11 @@ export interface OutcomeLimits {
   timeoutSeconds: number;
 }
 
-/** The outcome of a build by its pod. A container that ended because another one failed is never the cause. */
-export function outcomeOf(pod: Pod, limits: OutcomeLimits): BuildOutcome {
+/**
+ * The outcome of a build by its pod. A container that ended because another one failed is never the cause.
+ * @param wasSeen tells whether the cause of a {@link WaitingBuild} was seen on the pod before
+ */
+export function outcomeOf(pod: Pod, limits: OutcomeLimits, wasSeen: (cause: string) => boolean = () => false): BuildOutcome {
   const statuses = pod.status?.containerStatuses ?? [];
   const ended = endedContainers(statuses);
   const ofPod = podFailure(pod, limits.timeoutSeconds);
@@ -172,5 +176,5 @@ export function outcomeOf(pod: Pod, limits: OutcomeLimits): BuildOutcome {
     if (report !== undefined) return { state: 'succeeded', report };
     return { state: 'failed', failure: { reason: reasons.buildFailed }, message: 'The build ended without reporting a droplet.' };
   }
-  return waiting(pod, statuses) ?? { state: 'running' };
+  return waiting(pod, statuses, wasSeen) ?? { state: 'running' };
 }

@@ -15,7 +15,7 @@ import { index, watch } from '../runtime/reconciler.ts';
 import type { Context, Reconciler, Stores } from '../runtime/reconciler.ts';
 import { TerminalError, WaitingError } from '../runtime/result.ts';
 import type { Result } from '../runtime/result.ts';
-import { firstSeenOn, untilCaughtUp } from '../instances/first-sight.ts';
+import { causesSeenOn, untilCaughtUp } from '../instances/first-sight.ts';
 import { abandonPod, lostNodeText, nodeIndexes, untilPodAbandoned, watchNodes } from '../instances/nodes.ts';
 import { conditionsWith, notReady, readyStatement, writeStatus } from '../runtime/status.ts';
 import type { Statement } from '../runtime/status.ts';
@@ -125,7 +125,8 @@ async function followJob(context: Context, live: Stored<BuildWorkload>, job: Sto
   await releaseExport(context, pod);
   // The pod's own deadline: a policy of the cluster may have shortened it.
   const timeoutSeconds = pod.spec?.activeDeadlineSeconds ?? buildTimeoutSeconds;
-  const outcome = outcomeOf(pod, { memoryMB: context.info().staging.memoryMB, timeoutSeconds });
+  const { wasSeen } = causesSeenOn(context, pod.metadata.uid, context.now());
+  const outcome = outcomeOf(pod, { memoryMB: context.info().staging.memoryMB, timeoutSeconds }, wasSeen);
   switch (outcome.state) {
     case 'succeeded':
       return succeed(context, live, pod, outcome.report);
@@ -159,7 +160,7 @@ async function wait(context: Context, live: Stored<BuildWorkload>, pod: Stored<P
   const { reason, message, cause } = waiting;
   const patience = waiting.patienceMs ?? patienceMs[reason];
   const now = context.now();
-  const since = cause === undefined ? Date.parse(waiting.since ?? '') : firstSeenOn(context, pod.metadata.uid, now)(cause);
+  const since = cause === undefined ? Date.parse(waiting.since ?? '') : causesSeenOn(context, pod.metadata.uid, now).firstSeen(cause);
   const isTooLong = patience !== undefined && now - since > patience;
   if (isTooLong && untilCaughtUp(context.stores.of(podType).steadySince, now) <= 0)
     return fail(context, live, { failure: { reason }, message });

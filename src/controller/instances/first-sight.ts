@@ -15,15 +15,25 @@ const catchUpMs = 12_000;
  */
 const causesSeen = new Remembered(() => new BoundedMap<string, Map<string, number>>(rememberedPods));
 
-/** Tells when a cause was first seen on the pod, in milliseconds of the wall clock; `now` for one that was not seen before. */
-export function firstSeenOn(context: Context, uid: string, now: number): (cause: string) => number {
-  return (cause) => {
-    const pods = context.memory.of(causesSeen);
-    const causes = pods.get(uid) ?? new Map<string, number>();
-    if (!pods.has(uid)) pods.set(uid, causes);
-    const at = causes.get(cause) ?? now;
-    causes.set(cause, at);
-    return at;
+/** The causes that were seen on one pod. */
+export interface SeenCauses {
+  /** When the cause was first seen, in milliseconds of the wall clock: now for one that was not seen before. */
+  firstSeen: (cause: string) => number;
+  /** True for a cause that {@link firstSeen} was asked for. */
+  wasSeen: (cause: string) => boolean;
+}
+
+export function causesSeenOn(context: Context, uid: string, now: number): SeenCauses {
+  const pods = context.memory.of(causesSeen);
+  return {
+    firstSeen: (cause) => {
+      const causes = pods.get(uid) ?? new Map<string, number>();
+      if (!pods.has(uid)) pods.set(uid, causes);
+      const at = causes.get(cause) ?? now;
+      causes.set(cause, at);
+      return at;
+    },
+    wasSeen: (cause) => pods.get(uid)?.has(cause) === true,
   };
 }
 

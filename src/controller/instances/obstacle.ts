@@ -30,6 +30,9 @@ const hopelessImage =
   /not found|manifest unknown|unauthorized|denied|forbidden|no match for platform|invalid reference|InvalidImageName|Never/i;
 /** In the words of containerd and CRI-O: no credential was used. If the pod names one, the kubelet pulls without it when it cannot read its Secret. */
 const withoutCredential = /no basic auth credentials|anonymous token|insufficient_scope|authentication required/i;
+const credentialUnread = 'ImagePull without credential';
+/** Before Kubernetes 1.32, a kubelet that waits for its next try does not say why the last one failed. */
+const backOffAlone = /^(Back-off pulling image "[^"]*")?$/;
 const unreadObject = /failed to sync (secret|configmap) cache|object "[^"]*"\/"[^"]*" not registered/i;
 const hopelessContainer = /non-root|runAsNonRoot|will run as root/i;
 
@@ -43,12 +46,16 @@ export interface Obstacle {
   patienceMs?: number;
 }
 
-/** What the container waits for although it should start; undefined when nothing is in its way. */
-export function obstacleOf({ spec }: Pod, { state }: ContainerStatus): Obstacle | undefined {
+/**
+ * What the container waits for although it should start; undefined when nothing is in its way.
+ * @param wasSeen tells whether a cause was seen on the container before
+ */
+export function obstacleOf({ spec }: Pod, { state }: ContainerStatus, wasSeen: (cause: string) => boolean): Obstacle | undefined {
   const { reason = '', message = '' } = state?.waiting ?? {};
   if (imageReasons.has(reason)) {
-    if ((spec?.imagePullSecrets ?? []).length > 0 && withoutCredential.test(message))
-      return { reason: 'ImagePull', cause: 'ImagePull without credential', isHopeless: false, patienceMs: kubeletPatienceMs };
+    const isRepeated = reason === 'ImagePullBackOff' && backOffAlone.test(message) && wasSeen(credentialUnread);
+    if (isRepeated || ((spec?.imagePullSecrets ?? []).length > 0 && withoutCredential.test(message)))
+      return { reason: 'ImagePull', cause: credentialUnread, isHopeless: false, patienceMs: kubeletPatienceMs };
     return { reason: 'ImagePull', cause: 'ImagePull', isHopeless: hopelessImage.test(`${reason} ${message}`) };
   }
   if (createReasons.has(reason)) {

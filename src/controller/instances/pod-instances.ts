@@ -11,7 +11,7 @@ import { endsOf, linesFrom, upTo, type LogEnds } from '../../lib/kube/lines.ts';
 import { BoundedMap } from '../runtime/bounded-map.ts';
 import { eventTime, latestEvent } from '../runtime/latest-event.ts';
 import { index, watch, type Context, type Index, type Stores, type Watch } from '../runtime/reconciler.ts';
-import { firstSeenOn, forgetCauses } from './first-sight.ts';
+import { causesSeenOn, forgetCauses } from './first-sight.ts';
 import type { Instances, Problem } from './instances.ts';
 import { isLeaving, lostSince, nodeIndexes, nodesInMotion, watchNodes } from './nodes.ts';
 import { instanceOf } from './pod-state.ts';
@@ -155,7 +155,7 @@ export function podInstances(context: Context): Instances {
         const facts = {
           now,
           expectations: expectations(generation),
-          firstSeen: firstSeenOn(context, uid, now),
+          ...causesSeenOn(context, uid, now),
           lostSince: lostSince(context.stores, node),
           leaving: isLeaving(context.stores, node),
           nodesInMotion: () => nodesInMotion(context.stores),

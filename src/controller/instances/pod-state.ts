@@ -8,6 +8,7 @@ import {
 import { labels } from '../../lib/api/group.ts';
 import { sidecarOf } from '../../lib/api/names.ts';
 import type { ContainerStateTerminated, ContainerStatus } from '../../lib/api/pod.ts';
+import type { SeenCauses } from './first-sight.ts';
 import type { Expectations, Instance, Problem } from './instances.ts';
 import { defined } from '../../lib/defined.ts';
 import { timestamp } from '../runtime/clock.ts';
@@ -28,11 +29,9 @@ const mostNodes = 5;
 
 const time = (text: string | undefined): number => (text === undefined ? Number.NaN : Date.parse(text));
 
-export interface PodFacts {
+export interface PodFacts extends SeenCauses {
   now: number;
   expectations: Expectations;
-  /** When a cause without its own timestamp was first seen on this pod. */
-  firstSeen: (cause: string) => number;
   /** Milliseconds by the API server's clock since when the cluster has not heard of the pod's node; left out for one that answers. */
   lostSince?: number | undefined;
   /** The pod's node takes no new pods. */
@@ -71,8 +70,8 @@ function unschedulable(pod: Pod, { now, nodesInMotion }: PodFacts): Problem | un
   return patient(problem, Math.max(since, Math.min(until, since + longestMs) - patienceMs), now);
 }
 
-function waiting(pod: Pod, status: ContainerStatus, { now, firstSeen }: PodFacts): Problem | undefined {
-  const obstacle = obstacleOf(pod, status);
+function waiting(pod: Pod, status: ContainerStatus, { now, firstSeen, wasSeen }: PodFacts): Problem | undefined {
+  const obstacle = obstacleOf(pod, status, wasSeen);
   if (obstacle === undefined) return undefined;
   const { reason = '', message = '' } = status.state?.waiting ?? {};
   const said = message === '' ? reason : message;

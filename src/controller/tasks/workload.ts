@@ -8,7 +8,7 @@ import { podType, type Pod } from '../../lib/api/pod-kind.ts';
 import { conditionTypes, kinds, labels, reasons } from '../../lib/api/group.ts';
 import type { CFTask, TaskWorkload } from '../../lib/api/types.generated.ts';
 import { buildTaskJob, finishedTaskTtlSeconds } from '../../templates/task-job.ts';
-import { firstSeenOn, untilCaughtUp } from '../instances/first-sight.ts';
+import { causesSeenOn, untilCaughtUp } from '../instances/first-sight.ts';
 import { abandonPod, lostNodeText, lostSince, nodeIndexes, nodesInMotion, untilPodAbandoned, watchNodes } from '../instances/nodes.ts';
 import { problemOf } from '../instances/pod-state.ts';
 import { index, watch, type Context, type Reconciler } from '../runtime/reconciler.ts';
@@ -161,7 +161,7 @@ async function giveUp(context: Context, workload: Stored<TaskWorkload>, job: Sto
   const problem = problemOf(pod, {
     now,
     expectations: { startSeconds: 0 },
-    firstSeen: firstSeenOn(context, pod.metadata.uid, now),
+    ...causesSeenOn(context, pod.metadata.uid, now),
     nodesInMotion: () => nodesInMotion(context.stores),
   });
   if (problem === undefined) return undefined;

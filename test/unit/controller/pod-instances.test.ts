@@ -36,7 +36,8 @@ beforeEach(() => {
 function putPod(name: string, status: NonNullable<Pod['status']>): void {
   version += 1;
   const metadata = { name, namespace: 's', uid: name, resourceVersion: String(version), labels: { [labels.guid]: 'p' } };
-  pods.put({ metadata: { ...metadata, creationTimestamp: '2030-01-01T00:00:00Z' }, status });
+  const spec = { containers: [], imagePullSecrets: [{ name: 'password' }] };
+  pods.put({ metadata: { ...metadata, creationTimestamp: '2030-01-01T00:00:00Z' }, spec, status });
 }
 
 const problems = (): (Problem | undefined)[] =>
@@ -69,6 +70,27 @@ describe('a problem of an instance that may pass', () => {
     expect(problemWith(pulling)).toMatchObject({ reason: 'ImagePull', final: false, lookAgainMs: 8 * seconds });
     now += 9 * seconds;
     expect(problemWith(pulling)).toMatchObject({ final: true });
+  });
+
+  test('keeps its time limit while the kubelet only says that it waits for its next try, as before Kubernetes 1.32', () => {
+    const pulls = (reason: string, message: string): Problem | undefined =>
+      problemWith({ containerStatuses: [{ ...container, state: { waiting: { reason, message } } }] });
+    const noCredential = 'failed to resolve image: pull access denied: no basic auth credentials';
+    const backOff = 'Back-off pulling image "registry.example/app"';
+    expect(pulls('ErrImagePull', noCredential)).toMatchObject({ final: false, lookAgainMs: 45 * seconds });
+    now += seconds;
+    expect(pulls('ImagePullBackOff', backOff)).toMatchObject({ final: false, lookAgainMs: 44 * seconds });
+    now += 43 * seconds;
+    expect(pulls('ImagePullBackOff', backOff)).toMatchObject({ final: false, lookAgainMs: seconds });
+    now += seconds;
+    expect(pulls('ImagePullBackOff', backOff)).toMatchObject({ reason: 'ImagePull', final: true, byTime: true });
+  });
+
+  test('has the short time limit for a back-off that follows another error', () => {
+    problemWith(pulling);
+    now += 9 * seconds;
+    const waiting = { reason: 'ImagePullBackOff', message: 'Back-off pulling image "registry.example/app"' };
+    expect(problemWith({ containerStatuses: [{ ...container, state: { waiting } }] })).toMatchObject({ final: true, byTime: true });
   });
 
   test('is final after the time limit also if very many pods have one', () => {

@@ -12,6 +12,7 @@ const facts = (more: Partial<PodFacts> = {}): PodFacts => ({
   now,
   expectations: { startSeconds: 60, port: 8080 },
   firstSeen: () => now,
+  wasSeen: () => false,
   ...more,
 });
 
