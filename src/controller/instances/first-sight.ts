@@ -7,7 +7,7 @@ import type { Context } from '../runtime/reconciler.ts';
 /** More pods than can wait for an image at the same time: the patience of a pod that is forgotten at every look would never end. */
 const rememberedPods = 10_000;
 /** After a gap in the watch, kubelets need this long to report what happened in the meantime (they repeat a status every 10 s). */
-const catchUpMs = 12_000;
+const kubeletCatchUpMs = 12_000;
 
 /**
  * When each cause was first seen on a pod, by the pod's uid: the state of a waiting container has no time. What is forgotten is seen again, and its
@@ -17,7 +17,7 @@ const causesSeen = new Remembered(() => new BoundedMap<string, Map<string, numbe
 
 /** The causes that were seen on one pod. */
 export interface SeenCauses {
-  /** When the cause was first seen, in milliseconds of the wall clock: now for one that was not seen before. */
+  /** When the cause was first seen, in milliseconds by the API server's clock: now for one that was not seen before. */
   firstSeen: (cause: string) => number;
   /** True for a cause that {@link firstSeen} was asked for. */
   wasSeen: (cause: string) => boolean;
@@ -47,5 +47,5 @@ export function forgetCauses(context: Context, uid: string): void {
  * @param steadySince since when every change of a pod has been seen
  */
 export function untilCaughtUp(steadySince: number, now: number): number {
-  return steadySince + catchUpMs - now;
+  return steadySince + kubeletCatchUpMs - now;
 }
