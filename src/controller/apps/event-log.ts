@@ -17,6 +17,7 @@ import { isOwnedBy } from '../runtime/owner.ts';
 import { index, watch, type Context, type Reconciler } from '../runtime/reconciler.ts';
 import type { Result } from '../runtime/result.ts';
 import { keyOf, splitKey } from '../runtime/store.ts';
+import { withTimes } from './event-times.ts';
 
 /** Pause between two writes for one app. */
 const writePauseMs = 10_000;
@@ -114,7 +115,11 @@ async function recordEvents(context: Context, app: Stored<CFApp>, pauseMs: numbe
       map = await ownMap(context, app);
       isRead = true;
     }
-    const { events, seen } = compareApp(now.seen ?? readSeen(map), objects, context.now());
+    const former = now.seen ?? readSeen(map);
+    let { events, seen } = compareApp(former, objects, context.now());
+    // At the first look, it may have happened long ago.
+    if (before === undefined && former !== undefined && events.length > 0)
+      ({ events, seen } = compareApp(former, await withTimes(context, objects, former), context.now()));
     now = { ...now, digest, seen, waiting: [...now.waiting, ...events] };
   }
   if (now.waiting.length === 0) now = { ...now, seen: undefined };

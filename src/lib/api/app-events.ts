@@ -3,6 +3,7 @@
 
 import { desiredInstances } from './app.ts';
 import { findCondition } from './conditions.ts';
+import { changedAt } from './changed-at.ts';
 import { deploymentEvent, rolloutSeen } from './deployment-events.ts';
 import type { Seen } from './event-log.ts';
 import { annotations, conditionTypes, labels } from './group.ts';
@@ -34,7 +35,8 @@ export interface AppObjects {
   pods: readonly Stored<Pod>[];
 }
 
-const short = ({ metadata }: Stored<KubeObject>): string => metadata.uid.slice(0, 8);
+/** By what a record knows an object. */
+export const seenKey = ({ metadata }: Stored<KubeObject>): string => metadata.uid.slice(0, 8);
 const byName = (a: Stored<KubeObject>, b: Stored<KubeObject>): number => (a.metadata.name < b.metadata.name ? -1 : 1);
 /** In a fixed order, so that a surplus is always the same objects. */
 const some = <T extends Stored<KubeObject>>(objects: readonly T[]): T[] => objects.toSorted(byName).slice(0, mostObjects);
@@ -77,13 +79,15 @@ export function seenOf(objects: AppObjects, begun: string): Seen {
         [desiredInstances(process), process.spec.memoryMB, process.spec.diskQuotaMB] as const,
       ]),
     ),
-    packages: some(packages).map(short),
-    builds: some(builds).map(short),
-    droplets: some(builds).filter(isStaged).map(short),
-    bindings: Object.fromEntries(some(bindings).map((binding) => [short(binding), cutText(binding.spec.service.name ?? '', longestName)])),
-    routes: Object.fromEntries(some(routes.filter(hasAddress)).map((route) => [short(route), routeText(route)])),
-    tasks: some(tasks).map(short),
-    ended: Object.fromEntries(endingsOf(objects).map(({ pod, id }) => [short(pod), id])),
+    packages: some(packages).map(seenKey),
+    builds: some(builds).map(seenKey),
+    droplets: some(builds).filter(isStaged).map(seenKey),
+    bindings: Object.fromEntries(
+      some(bindings).map((binding) => [seenKey(binding), cutText(binding.spec.service.name ?? '', longestName)]),
+    ),
+    routes: Object.fromEntries(some(routes.filter(hasAddress)).map((route) => [seenKey(route), routeText(route)])),
+    tasks: some(tasks).map(seenKey),
+    ended: Object.fromEntries(endingsOf(objects).map(({ pod, id }) => [seenKey(pod), id])),
   };
 }
 
@@ -92,13 +96,14 @@ class Comparison {
   readonly #objects: AppObjects;
   readonly #before: Seen;
   readonly #after: Seen;
-  readonly #now: string;
+  readonly #untimed: string;
 
-  constructor(objects: AppObjects, before: Seen, after: Seen, now: string) {
+  /** @param untimed the time of what has none of its own; empty: such events are left out */
+  constructor(objects: AppObjects, before: Seen, after: Seen, untimed: string) {
     this.#objects = objects;
     this.#before = before;
     this.#after = after;
-    this.#now = now;
+    this.#untimed = untimed;
   }
 
   events(): AppEvent[] {
@@ -112,11 +117,27 @@ class Comparison {
       ...this.#ofTasks(),
       ...this.#ofInstances(),
       ...this.#ofOutcome(),
-    ].map((event) => ({ ...event, actor: cutText(event.actor, longestName), description: cutText(event.description, longestDescription) }));
+    ]
+      .filter(({ time }) => time !== '')
+      .map((event) => ({
+        ...event,
+        actor: cutText(event.actor, longestName),
+        description: cutText(event.description, longestDescription),
+      }));
   }
 
-  #event(type: string, actor: string, description: string, time = this.#now): AppEvent {
-    return { time: time === '' ? this.#now : time, type, actor, description };
+  #event(type: string, actor: string, description: string, time = ''): AppEvent {
+    return { time: time === '' ? this.#untimed : time, type, actor, description };
+  }
+
+  /** When a field of the app was written. What belongs to a new change is not later than what became of the change. */
+  #appTime(...path: string[]): string | undefined {
+    const { deployment } = this.#objects.app.status ?? {};
+    const { deployId } = this.#after;
+    const since = deployId !== this.#before.deployId && deployment?.id === deployId ? deployment.since : undefined;
+    const written = changedAt(this.#objects.app, ...path);
+    if (written === undefined || since === undefined) return written ?? since;
+    return Date.parse(since) < Date.parse(written) ? since : written;
   }
 
   #ofApp(): AppEvent[] {
@@ -124,16 +145,26 @@ class Comparison {
     const [before, after] = [this.#before, this.#after];
     const by = authorOf(app);
     const found: AppEvent[] = [];
-    if (after.name !== before.name) found.push(this.#event('audit.app.update', by, `name: ${after.name}`));
+    if (after.name !== before.name)
+      found.push(this.#event('audit.app.update', by, `name: ${after.name}`, changedAt(app, 'spec', 'displayName')));
     if (after.droplet !== before.droplet && after.droplet !== '')
-      found.push(this.#event('audit.app.droplet.mapped', by, `guid: ${after.droplet}`));
+      found.push(this.#event('audit.app.droplet.mapped', by, `guid: ${after.droplet}`, this.#appTime('spec', 'currentDropletRef')));
     if (after.state !== before.state)
-      found.push(this.#event(after.state === 'STARTED' ? 'audit.app.start' : 'audit.app.stop', by, `state: ${after.state}`));
+      found.push(
+        this.#event(
+          after.state === 'STARTED' ? 'audit.app.start' : 'audit.app.stop',
+          by,
+          `state: ${after.state}`,
+          this.#appTime('spec', 'desiredState'),
+        ),
+      );
     else {
       const { type, description } = deploymentEvent(app, before, after) ?? {};
-      if (type !== undefined) found.push(this.#event(type, by, description ?? ''));
+      const field = after.deployId === before.deployId ? ['spec', 'rollout'] : deployIdPath;
+      if (type !== undefined) found.push(this.#event(type, by, description ?? '', this.#appTime(...field)));
     }
-    if (after.revision > before.revision) found.push(this.#event('audit.app.revision.create', by, `version: ${after.revision}`));
+    if (after.revision > before.revision)
+      found.push(this.#event('audit.app.revision.create', by, `version: ${after.revision}`, this.#appTime(...deployIdPath)));
     return found;
   }
 
@@ -148,9 +179,18 @@ class Comparison {
         ...(memory === before[1] ? [] : [`memory: ${memory}`]),
         ...(disk === before[2] ? [] : [`disk_quota: ${disk}`]),
       ];
+      const fields = [
+        ...(instances === before[0] ? [] : ['desiredInstances']),
+        ...(memory === before[1] ? [] : ['memoryMB']),
+        ...(disk === before[2] ? [] : ['diskQuotaMB']),
+      ];
+      const time = fields
+        .flatMap((field) => changedAt(process, 'spec', field) ?? [])
+        .toSorted()
+        .at(-1);
       // The number of instances is written beside the object, without a name.
       const by = memory === before[1] && disk === before[2] ? '' : authorOf(process);
-      return changed.length === 0 ? [] : [this.#event('audit.app.process.scale', by, [`process: ${type}`, ...changed].join(', '))];
+      return changed.length === 0 ? [] : [this.#event('audit.app.process.scale', by, [`process: ${type}`, ...changed].join(', '), time)];
     });
   }
 
@@ -185,7 +225,7 @@ class Comparison {
   #ofRoutes(): AppEvent[] {
     const mapped = this.#objects.routes
       .filter((one) => hasAddress(one) && isNew(one, Object.keys(this.#before.routes)))
-      .map((one) => this.#event('audit.app.map-route', authorOf(one), `route: ${routeText(one)}`));
+      .map((one) => this.#event('audit.app.map-route', authorOf(one), `route: ${routeText(one)}`, changedAt(one, 'spec', 'destinations')));
     const unmapped = goneOf(this.#before.routes, this.#after.routes).map((one) =>
       this.#event('audit.app.unmap-route', '', `route: ${one}`),
     );
@@ -203,7 +243,7 @@ class Comparison {
 
   #ofInstances(): AppEvent[] {
     return endingsOf(this.#objects)
-      .filter(({ pod, id }) => this.#before.ended[short(pod)] !== id)
+      .filter(({ pod, id }) => this.#before.ended[seenKey(pod)] !== id)
       .map(({ process, time, event }) => this.#event(event.type, process.spec.processType, event.description, time));
   }
 
@@ -218,11 +258,13 @@ class Comparison {
   }
 }
 
+const deployIdPath = ['metadata', 'annotations', annotations.deployId];
+
 /** The actor of what the controller finds out. */
 const controllerName = 'kf-controller';
 
 const isNew = (object: Stored<KubeObject>, known: readonly string[]): boolean =>
-  object.metadata.deletionTimestamp === undefined && !known.includes(short(object));
+  object.metadata.deletionTimestamp === undefined && !known.includes(seenKey(object));
 
 const goneOf = (before: Record<string, string>, after: Record<string, string>): string[] =>
   Object.entries(before).flatMap(([key, text]) => (key in after ? [] : [text]));
@@ -253,12 +295,18 @@ const timestamp = (ms: number): string => `${new Date(ms).toISOString().slice(0,
 /**
  * What happened since the app was seen, oldest first, and what is seen now.
  * @param before undefined for an app of which nothing is recorded
- * @param now the time for what has none of its own
+ * @param now the time for what has none of its own, such as what is gone
+ * @param leavesOut events without a time of their own are left out
  */
-export function compareApp(before: Seen | undefined, objects: AppObjects, now: number): { events: AppEvent[]; seen: Seen } {
+export function compareApp(
+  before: Seen | undefined,
+  objects: AppObjects,
+  now: number,
+  leavesOut = false,
+): { events: AppEvent[]; seen: Seen } {
   const begun = before?.begun ?? timestamp(now);
   const seen = seenOf(objects, begun);
-  const events = new Comparison(objects, before ?? firstSeen(objects, now), seen, timestamp(now)).events();
+  const events = new Comparison(objects, before ?? firstSeen(objects, now), seen, leavesOut ? '' : timestamp(now)).events();
   const { app } = objects;
   // Who changed an older app last has not created it.
   const creator = ageMs(app, now) < newMs ? authorOf(app) : '';

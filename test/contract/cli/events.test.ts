@@ -106,11 +106,13 @@ it('are those that the controller has recorded, also when Kubernetes has forgott
   await happened(scene.app().metadata.uid, 'Stopped', 10);
   await happened(scene.app().metadata.uid, 'Claimed', 11, { type: 'Warning' });
   expect(await typesShown()).toEqual(['kubernetes.Claimed', 'audit.app.create']);
+  const fieldsV1 = { 'f:spec': { 'f:currentDropletRef': { 'f:name': {} } } };
   await scene.cluster.memory.mergePatch(kinds.app, ns, scene.app().metadata.name ?? '', {
+    metadata: { managedFields: [{ manager: 'kf', time: '2036-08-07T10:12:20Z', fieldsV1 }] },
     spec: { currentDropletRef: { name: 'build-1' } },
   });
-  const { stdout } = await scene.ok('events', 'shop');
-  expect(stdout).toMatch(/^\S+ +audit\.app\.droplet\.mapped +alice +guid: build-1$/m);
+  const { stdout } = await scene.cli.run(['events', 'shop'], { env: { TZ: 'UTC' } });
+  expect(stdout).toMatch(/^2036-08-07T10:12:20\S+ +audit\.app\.droplet\.mapped +alice +guid: build-1$/m);
 });
 
 it('of one second have the creation of the app last', async () => {

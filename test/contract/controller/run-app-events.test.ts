@@ -82,6 +82,21 @@ test('what happens between two writes is written together with the next one, and
   expect(types().filter((type) => type === 'audit.app.create')).toHaveLength(1);
 });
 
+test('what happened while no controller ran has the time at which it was written, and comes before what became of it', async () => {
+  scene = await startRunScene({ eventPauseMs: 0 });
+  await scene.deploy('good:1', { annotations: by('alice') });
+  await has('audit.app.process.ready');
+  await scene.stopController();
+  const time = '2026-08-07T10:12:20Z';
+  const fieldsV1 = { 'f:metadata': { 'f:annotations': { [`f:${annotations.deployId}`]: {} } } };
+  await scene.patchApp({
+    metadata: { annotations: { [annotations.deployId]: 'again' }, managedFields: [{ manager: 'kf', time, fieldsV1 }] },
+  });
+  await scene.restartController();
+  await has('audit.app.restart');
+  expect(events().find(({ type }) => type === 'audit.app.restart')).toMatchObject({ time });
+});
+
 test('the ConfigMap belongs to its app, and one of a former app is replaced', async () => {
   scene = await startRunScene({ eventPauseMs: 0 });
   await has('audit.app.create');

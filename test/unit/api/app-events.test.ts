@@ -231,6 +231,43 @@ describe('what happened to an app', () => {
     expect(between(at('Serving'), at('Starting'))).toEqual([]);
   });
 
+  describe('has the time', () => {
+    const written = (time: string, fieldsV1: object) => ({ managedFields: [{ manager: 'kf', time, fieldsV1 }] });
+    const noted = <T extends Stored>(object: T, time: string, fieldsV1: object): T => ({
+      ...object,
+      metadata: { ...object.metadata, ...written(time, fieldsV1) },
+    });
+    const at = '2026-11-22T11:30:00Z';
+    const deployed = { 'f:metadata': { 'f:annotations': { [`f:${annotations.deployId}`]: {} } } };
+    const rolledBack = (deployment?: object) =>
+      app(
+        {},
+        { [annotations.deployId]: 'd2', [annotations.rolledBack]: '1/d2' },
+        deployment === undefined ? {} : { deployment: { id: 'd2', phase: 'Serving', ...deployment } },
+      );
+    const timesOf = (after: AppObjects, before = objects({ processes: [web()] })) =>
+      compareApp(seenOf(before, created), after, now, true).events.map(({ type, time }) => `${type} ${time}`);
+
+    it('at which the API server says that the object was written, not that of who looks', () => {
+      const after = objects({
+        app: noted(rolledBack(), at, deployed),
+        processes: [noted(web({ desiredInstances: 2 }), at, { 'f:spec': { 'f:desiredInstances': {} } })],
+      });
+      expect(timesOf(after)).toEqual([`audit.app.restart ${at}`, `audit.app.process.scale ${at}`]);
+    });
+
+    it('that is not after what became of it, and comes before that', () => {
+      const after = objects({ app: noted(rolledBack({ since: '2026-11-22T11:20:00Z' }), at, deployed), processes: [web()] });
+      expect(timesOf(after)).toEqual(['audit.app.restart 2026-11-22T11:20:00Z', 'audit.app.process.ready 2026-11-22T11:20:00Z']);
+    });
+
+    it('or is left out, where a reader looks: other fields, and what is gone, tell none', () => {
+      const route = asStored<CFRoute>({ metadata: meta('route'), spec: { domainRef: { name: 'd' } }, status: { uri: 'shop.example.com' } });
+      const after = objects({ app: noted(rolledBack(), at, { 'f:spec': {} }), processes: [web()] });
+      expect(timesOf(after, objects({ routes: [route] }))).toEqual([]);
+    });
+  });
+
   it('of an app that is seen late is only what tells its own time', () => {
     const source = asStored({ metadata: meta('source', by('bob')), spec: { type: 'bits' as const, appRef: { name: 'app' } } });
     const found = compareApp(undefined, objects({ packages: [source], processes: [web()] }), now);

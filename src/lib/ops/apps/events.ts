@@ -92,7 +92,8 @@ export async function appEvents(session: SpaceSession, app: Stored<CFApp>): Prom
     objectsOf(session, app),
   ]);
   const seen = readSeen(map);
-  const compared = compareApp(seen, objects, Date.now());
+  // The time of a reader is no time of an event: what has none of its own is shown when the controller has recorded it.
+  const compared = compareApp(seen, objects, Date.now(), true);
   const { processes, packages, builds, routes, pods } = objects;
   const uids = new Set([app, ...processes, ...packages, ...builds, ...routes].map(({ metadata }) => metadata.uid));
   const podUids = new Set(pods.map(({ metadata }) => metadata.uid));
