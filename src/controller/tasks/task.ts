@@ -17,6 +17,7 @@ import { keyOf, splitKey } from '../runtime/store.ts';
 import { ensureOwner } from '../runtime/owner.ts';
 import { appIndexes, bindingsByApp, dropletOf, foreignBuild, processesByApp } from '../relations.ts';
 import { defaultMemoryMB } from '../tenancy/quotas.ts';
+import { readinessOf } from './refusal.ts';
 
 const tasksByApp = index<CFTask>(kinds.task, 'app', (task) => [`${task.metadata.namespace}/${task.spec.appRef?.name ?? ''}`]);
 
@@ -173,7 +174,7 @@ async function follow(context: Context, task: Stored<CFTask>): Promise<void> {
     return;
   }
   const run = workload ?? (await start(context, task));
-  await write(context, task, ...statementsOf(run), readyStatement);
+  await write(context, task, ...statementsOf(run), readinessOf(run));
 }
 
 async function write(context: Context, task: Stored<CFTask>, ...statements: Statement[]): Promise<void> {

@@ -16,6 +16,7 @@ import type { Result } from '../runtime/result.ts';
 import { conditionsWith, readyStatement, writeStatus, type Statement } from '../runtime/status.ts';
 import { wholeOf } from '../runtime/whole.ts';
 import { splitKey } from '../runtime/store.ts';
+import { awaitPod } from './refusal.ts';
 
 const keyOfTask = (object: Stored<Job> | Stored<Pod>): string[] => {
   const name = object.metadata.labels?.[labels.taskGuid];
@@ -115,8 +116,9 @@ async function observe(
   }
   const failure = job.status?.conditions?.find(({ type, status }) => type === 'Failed' && status === 'True');
   if (failure !== undefined) return fail(context, workload, failure, pod);
+  if (pod === undefined) return awaitPod(context, workload, job);
   await write(context, workload, started);
-  if (ended !== undefined || pod === undefined) return undefined;
+  if (ended !== undefined) return undefined;
   const wait = await untilPodAbandoned(context, pod);
   if (wait === 0) return failLost(context, workload, pod);
   return wait === undefined ? giveUp(context, workload, job, pod) : { requeueAfterMs: wait };

@@ -177,7 +177,7 @@ const ofReasons: Readonly<Record<string, CauseCode>> = {
   [reasons.duplicateName]: 'name-taken',
   OutOfMemory: 'oom',
   OOMKilled: 'oom',
-  QuotaExceeded: 'quota',
+  [reasons.quotaExceeded]: 'quota',
   [reasons.unschedulable]: 'no-room',
   [reasons.nodeLost]: 'node-lost',
   TaskCanceled: 'cancelled',

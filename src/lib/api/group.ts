@@ -282,6 +282,8 @@ export const reasons = {
   outOfMemory: 'OutOfMemory',
   buildTimeout: 'BuildTimeout',
   nodeLost: 'NodeLost',
+  quotaExceeded: 'QuotaExceeded',
+  podRefused: 'PodRefused',
   invalidDomainRef: 'InvalidDomainRef',
   notShared: 'NotShared',
   tooManyDestinations: 'TooManyDestinations',

@@ -6,8 +6,9 @@ import { Manager } from '../../../src/controller/runtime/manager.ts';
 import { sources } from '../../../src/controller/sources.ts';
 import { taskReconciler } from '../../../src/controller/tasks/task.ts';
 import { taskWorkloadReconciler } from '../../../src/controller/tasks/workload.ts';
-import { jobType, secretType } from '../../../src/lib/api/core.ts';
+import { eventType, jobType, secretType } from '../../../src/lib/api/core.ts';
 import { kinds, labels } from '../../../src/lib/api/group.ts';
+import { resource, type KubeObject } from '../../../src/lib/api/object.ts';
 import { podType } from '../../../src/lib/api/pod-kind.ts';
 import type { CFTask } from '../../../src/lib/api/types.generated.ts';
 import { bundleForTests, Cli, type CliRun } from '../../support/cli.ts';
@@ -96,6 +97,14 @@ async function endTask(exitCode: number): Promise<void> {
   });
   const conditions = [{ type: exitCode === 0 ? 'Complete' : 'Failed', status: 'True' }];
   await cluster.memory.mergePatch(jobType, ns, name, { status: { conditions } }, { subresource: 'status' });
+}
+
+/** The Job controller has tried to make the pod for a while. */
+async function refusePod(message: string): Promise<void> {
+  await vi.waitFor(() => expect(cluster.memory.all(jobType)[0]?.spec?.suspend).toBe(false), patienceMs);
+  const { name = '', uid = '' } = cluster.memory.all(jobType)[0]?.metadata ?? {};
+  await cluster.add(eventType, { metadata: { name: 'refused', namespace: ns }, involvedObject: { uid }, reason: 'FailedCreate', message });
+  await cluster.memory.mergePatch(jobType, ns, name, { metadata: { creationTimestamp: '2026-08-07T10:16:20Z' } });
 }
 
 const runTask = (...args: string[]): Promise<CliRun> => cli.run(['run-task', 'shop', ...args]);
@@ -239,6 +248,34 @@ describe('run-task', () => {
     expect(run.stderr).toContain(message);
     expect(run.stderr).toContain(hint);
     expect(tasks()).toEqual([]);
+  });
+
+  it('--wait says that the quota refuses the pod, and the task is pending until there is room', async () => {
+    await addApp();
+    const run = runTask('-c', 'rake', '--name', 'migrate', '--wait');
+    await refusePod('Error creating: pods "x-1" is forbidden: exceeded quota: kf-limits, requested: pods=1, used: pods=2, limited: pods=2');
+    const refused = 'The quota of the space is used up: exceeded quota: kf-limits, requested: pods=1, used: pods=2, limited: pods=2';
+    await vi.waitFor(async () => expect((await cli.run(['tasks', 'shop'])).stdout).toMatch(/^1 +migrate +PENDING/m), patienceMs);
+    const why = JSON.parse((await cli.run(['why', 'shop', '--task', '1', '--json'])).stdout) as { result: object };
+    expect(why.result).toMatchObject({ state: 'waiting', cause: 'quota', message: refused });
+    await endTask(0);
+    expect(await run).toMatchObject({ code: 0, stderr: expect.stringContaining(`Waiting: ${refused}`) as string });
+  });
+
+  it.each([
+    [['-m', '512M'], 'it takes 512M of memory, and the quota'],
+    [[], 'it takes 64M of memory, and the quota'],
+  ])('%j without room in the quota is refused before anything is written', async (sizes, why) => {
+    await addApp();
+    await cluster.add(resource<KubeObject>('', 'v1', 'ResourceQuota', 'resourcequotas'), {
+      metadata: { name: 'kf-limits', namespace: ns },
+      status: { hard: { 'requests.memory': '300Mi' }, used: { 'requests.memory': '256Mi' } },
+    } as KubeObject);
+    const run = await cli.run(['run-task', 'shop', '-c', 'rake', ...sizes], { env: { KF_EXIT_CODES: 'class' } });
+    expect(run).toMatchObject({ code: 10, stderr: expect.stringContaining(`A task of app 'shop' does not fit into space`) as string });
+    expect(run.stderr).toContain(why);
+    expect(tasks()).toEqual([]);
+    expect((await runTask('-c', 'rake', '-m', '44M')).code).toBe(0);
   });
 
   it('of an app without a droplet is refused', async () => {

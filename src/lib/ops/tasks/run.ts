@@ -13,6 +13,7 @@ import type { SpaceSession } from '../../session/session.ts';
 import { buildTask } from '../../../templates/task.ts';
 import { findProcess } from '../apps/scale.ts';
 import { waitForController } from '../controller-wait.ts';
+import { assertTaskFits } from './task-room.ts';
 import { taskDetails } from './tasks.ts';
 
 export interface TaskOptions {
@@ -72,7 +73,7 @@ const taskCommands = (bin: string, { spec: { displayName } }: Stored<CFApp>, id:
 
 /**
  * Creates a task and waits until the controller has given it its number.
- * @throws KfError `conflict` for an app without a droplet, `not-found` for an unknown process, `accepted` without a controller
+ * @throws KfError `conflict` for an app without a droplet, `not-found` for an unknown process, `quota` without room, `accepted` without a controller
  */
 export async function createTask(session: SpaceSession, app: Stored<CFApp>, options: TaskOptions): Promise<Stored<CFTask>> {
   const { displayName } = app.spec;
@@ -81,6 +82,7 @@ export async function createTask(session: SpaceSession, app: Stored<CFApp>, opti
   }
   const { command = '', process = command === '' ? 'task' : undefined, name = randomName(), memoryMB, diskMB } = options;
   const input = { guid: randomUUID(), app, name, processType: process, memoryMB, diskMB };
+  await assertTaskFits(session, app, { memoryMB, diskMB, process });
   const author = { changedBy: await session.changedBy(), now: new Date() };
   const wanted = buildTask({ ...input, command: await commandOf(session, app, command, process) }, author);
   const { cluster, signal } = session;

@@ -3,6 +3,7 @@
 import { findCondition } from '../../api/conditions.ts';
 import { annotations, conditionTypes, kinds, labels } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
+import { podRefusalOf } from '../../api/pod-refusal.ts';
 import type { TaskDetails, TaskState } from '../../api/results.ts';
 import type { CFApp, CFTask } from '../../api/types.generated.ts';
 import { defined } from '../../defined.ts';
@@ -17,7 +18,7 @@ function stateOf(task: Stored<CFTask>): TaskState {
   if (has(task, conditionTypes.succeeded)) return 'SUCCEEDED';
   if (has(task, conditionTypes.failed)) return 'FAILED';
   if (task.spec.canceled === true) return 'CANCELING';
-  return has(task, conditionTypes.started) ? 'RUNNING' : 'PENDING';
+  return has(task, conditionTypes.started) && podRefusalOf(task) === undefined ? 'RUNNING' : 'PENDING';
 }
 
 /** The controller's message; with Kubernetes' reason where the exit code alone does not explain the end (`OOMKilled`). */

@@ -1,11 +1,12 @@
 // Why a task, a route or a service fails.
 
 import { adviceOn } from '../../api/advice.ts';
-import { causeOfTask, type CauseCode } from '../../api/causes.ts';
+import { causeOfRefusal, causeOfTask, type CauseCode } from '../../api/causes.ts';
 import { issuedName, issueProblem } from '../../api/cert-manager.ts';
 import { findCondition } from '../../api/conditions.ts';
 import { conditionTypes, kinds, labels, reasons } from '../../api/group.ts';
 import type { Condition, KubeObject, Stored } from '../../api/object.ts';
+import { podRefusalOf } from '../../api/pod-refusal.ts';
 import type { WhyDetails } from '../../api/results.ts';
 import type { CFApp, CFServiceInstance, CFTask } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
@@ -31,6 +32,12 @@ export async function whyTask(session: SpaceSession, app: Stored<CFApp>, task: S
     const cause = causeOfTask(reason, message);
     const next = adviceOn(cause, { bin, app: displayName, ns: space.guid });
     return { ...about, state: 'failed', cause, message: failureReason ?? 'The cause is unknown.', events, next };
+  }
+  const refused = podRefusalOf(task);
+  if (refused !== undefined) {
+    const cause = causeOfRefusal(refused.message);
+    const next = adviceOn(cause, { bin, app: displayName, ns: space.guid });
+    return { ...about, state: 'waiting', cause, message: refused.message, events, next };
   }
   const ready = findCondition(task, conditionTypes.ready);
   const awaited = ready?.status === 'False' ? ready.message : `The task is ${state.toLowerCase()}.`;

@@ -1,0 +1,55 @@
+// Tasks whose pods the cluster refuses to make, on a cluster in memory.
+
+import { expect, test } from 'vitest';
+import { eventType, jobType } from '../../../src/lib/api/core.ts';
+import { cluster, condition, endJob, ended, givePod, job, jobsMade, ns, releasedTask, until, useTaskScene } from './task-scene.ts';
+
+useTaskScene();
+
+/** The Job controller has tried to make the pod for a while. */
+async function refuse(name: string, message: string): Promise<void> {
+  const involvedObject = { uid: job(name)?.metadata.uid ?? '' };
+  await cluster.create(eventType, {
+    metadata: { name: `${name}-refused`, namespace: ns },
+    involvedObject,
+    reason: 'FailedCreate',
+    message,
+  });
+  await cluster.mergePatch(jobType, ns, name, { metadata: { creationTimestamp: '2026-08-07T10:16:20Z' } });
+}
+
+test.each([
+  [
+    'Error creating: pods "task-abcde" is forbidden: exceeded quota: kf-limits, requested: pods=1, used: pods=2, limited: pods=2',
+    {
+      reason: 'QuotaExceeded',
+      message: 'The quota of the space is used up: exceeded quota: kf-limits, requested: pods=1, used: pods=2, limited: pods=2',
+    },
+  ],
+  [
+    'Error creating: pods "task-abcde" is forbidden: violates PodSecurity "restricted:latest": privileged',
+    {
+      reason: 'PodRefused',
+      message: 'The cluster refuses to create the pod: the pod is forbidden: violates PodSecurity "restricted:latest": privileged',
+    },
+  ],
+])('a task waits, and says why, while no pod is made: %s', async (said, expected) => {
+  await releasedTask('task-full');
+  await refuse('task-full', said);
+  await until(() => expect(condition('task-full', 'Ready')).toMatchObject({ status: 'False', ...expected }));
+  expect(condition('task-full', 'Started')?.status).toBe('True');
+  expect(condition('task-full', 'Failed')?.status).not.toBe('True');
+  await givePod('task-full', { running: {} });
+  await until(() => expect(condition('task-full', 'Ready')?.status).toBe('True'));
+  expect(jobsMade()).toEqual(['task-full']);
+});
+
+test('a refusal of before is not told of a task whose pod has ended', async () => {
+  await releasedTask('task-done');
+  await cluster.mergePatch(jobType, ns, 'task-done', { status: { failed: 1 } }, { subresource: 'status' });
+  await refuse('task-done', 'Error creating: pods "x" is forbidden: exceeded quota: kf-limits');
+  await givePod('task-done', ended(1, 'Error'));
+  await endJob('task-done', 'Failed');
+  await until(() => expect(condition('task-done', 'Failed')?.status).toBe('True'));
+  expect(condition('task-done', 'Ready')?.status).toBe('True');
+});
