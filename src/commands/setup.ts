@@ -67,9 +67,9 @@ export default class Setup extends KfCommand<SetupResult | SetupPreview> {
       return preview;
     }
     this.say`Setting up kf in cluster ${session.cluster.identity.context} as ${session.user}...`;
-    const result = await setup({ ...context, onPlan: (plan) => this.print(planBlocks(plan)) }, order);
-    const { context: pinned, server } = session.cluster.identity;
-    session.saveOrWarn({ ...session.state, context: pinned, server, org: result.org, space: result.space });
+    const installed = await setup({ ...context, onPlan: (plan) => this.print(planBlocks(plan)) }, order);
+    const { targetAfterSetup } = await import('../lib/ops/tenancy/target.ts');
+    const result = { ...installed, target: await targetAfterSetup(session, installed) };
     this.print(setupBlocks(result));
     this.ok();
     for (const warning of networkWarnings(result.network, this.frame.bin)) this.warn(warning);

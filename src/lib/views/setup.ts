@@ -16,6 +16,8 @@ export interface SetupView {
   domain: string;
   org: { name: string };
   space: { name: string };
+  /** What the next commands work on. */
+  target: { org: { name: string }; space: { name: string } };
 }
 
 export interface ReachView {
@@ -140,6 +142,7 @@ export function setupBlocks(view: SetupView): Block[] {
       ['apps domain:', view.domain],
       ['org:', view.org.name],
       ['space:', view.space.name],
+      ['target:', `org ${view.target.org.name} / space ${view.target.space.name}`],
       ['reachable:', reachLine(view.reach)],
     ),
     line(),

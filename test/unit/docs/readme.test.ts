@@ -51,6 +51,7 @@ test('the tour shows what setup prints now: kinds and numbers of its objects, wh
     domain: 'apps.localhost',
     org: { name: 'default' },
     space: { name: 'default' },
+    target: { org: { name: 'default' }, space: { name: 'default' } },
   });
   const printed = layOut([...planBlocks({ changes, removals: [], requests }), ...done], { ink: plainInk });
   // The README cuts the row of the kinds.

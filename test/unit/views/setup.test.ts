@@ -18,6 +18,7 @@ const linesOf = (network: NetworkView): string[] => {
     domain: 'apps.localhost',
     org: { name: 'default' },
     space: { name: 'default' },
+    target: { org: { name: 'default' }, space: { name: 'oncall' } },
   };
   return layOut(setupBlocks(view), { ink: plainInk });
 };
@@ -30,6 +31,12 @@ describe('the output of setup about the network', () => {
     [{ policies: 'on' }, 'policies made; whether they are enforced is not known'],
   ])('%j: %s', (network, text) => {
     expect(linesOf(network)).toContain(`network:       ${text}`);
+  });
+
+  it('says what is targeted, which may be another space than that of setup', () => {
+    const lines = linesOf({ policies: 'off' });
+    expect(lines).toContain('space:         default');
+    expect(lines).toContain('target:        org default / space oncall');
   });
 
   it('contains a warning if policies are not enforced, or if that is unknown', () => {

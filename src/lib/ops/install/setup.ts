@@ -21,7 +21,8 @@ import { recordedInfo } from './recorded-info.ts';
 import { resolvePlan } from './request.ts';
 import { sumRequests, type RequestedResources } from './requests.ts';
 
-export interface SetupResult extends Proofs {
+/** What an installation has and what was done for it. */
+export interface Installed extends Proofs {
   kubernetes: string;
   version: string;
   created: number;
@@ -33,6 +34,11 @@ export interface SetupResult extends Proofs {
   domain: string;
   org: { name: string; guid: string };
   space: { name: string; guid: string };
+}
+
+export interface SetupResult extends Installed {
+  /** What the next commands work on. */
+  target: { org: { name: string; guid: string }; space: { name: string; guid: string } };
 }
 
 /** The planned writes of a setup. */
@@ -107,7 +113,7 @@ const countOf = (changes: PlannedChange[], action: PlannedChange['action']): num
  * Installs kf, or updates an installation to this version and these settings. Idempotent: unchanged objects are not written.
  * @throws KfError naming what is missing, refused or does not become ready
  */
-export async function setup(context: SetupContext, order: SetupOrder): Promise<SetupResult> {
+export async function setup(context: SetupContext, order: SetupOrder): Promise<Installed> {
   const { cluster, report } = context;
   const { plan: found, facts, settings } = await prepare(context, order);
   const org = { ...found.org, guid: found.org.guid ?? randomUUID() };

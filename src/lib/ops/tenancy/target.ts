@@ -1,5 +1,6 @@
 // target, api, auth: what the next commands work on.
 
+import { kinds } from '../../api/group.ts';
 import type { TargetDetails } from '../../api/results.ts';
 import { defined } from '../../defined.ts';
 import { KfError, messageOf } from '../../errors.ts';
@@ -77,6 +78,28 @@ export async function setTarget(
   const place = { org, ...defined({ space }) };
   session.save({ ...base(session), ...place });
   return place;
+}
+
+interface Place {
+  org: NameAndGuid;
+  space: NameAndGuid;
+}
+
+/** The targeted org and space of this cluster, if both exist. */
+async function validPlace(session: Session): Promise<Place | undefined> {
+  const { org, space } = session.state;
+  if (org === undefined || space === undefined) return undefined;
+  const { cluster, root, signal } = session;
+  const found = await Promise.all([cluster.get(kinds.org, root, org.guid, signal), cluster.get(kinds.space, org.guid, space.guid, signal)]);
+  const exist = found.every((object) => object !== undefined && object.metadata.deletionTimestamp === undefined);
+  return exist ? { org, space } : undefined;
+}
+
+/** Targets the org and space of a setup, unless others are targeted in this cluster and exist. Returns what is targeted. */
+export async function targetAfterSetup(session: Session, own: Place): Promise<Place> {
+  const { org, space } = (await validPlace(session)) ?? own;
+  session.saveOrWarn({ ...base(session), org, space });
+  return { org, space };
 }
 
 export async function describeTarget(session: Session, place: { org?: NameAndGuid; space?: NameAndGuid }): Promise<TargetDetails> {
