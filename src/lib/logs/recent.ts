@@ -4,13 +4,14 @@ import pLimit from 'p-limit';
 import { podType } from '../api/pod-kind.ts';
 import type { Pod } from '../api/pod-kind.ts';
 import type { Stored } from '../api/object.ts';
+import type { ContainerStatus } from '../api/pod.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import { throwIfAborted } from '../wait.ts';
 import { gapEntry, noteEntry, timeOf } from './entry.ts';
 import type { LogEntry } from './entry.ts';
 import { LogPosition } from './position.ts';
 import { gapSince, readLog } from './read.ts';
-import { containerLifeOf, lostRuns, statusOf, targetsOf } from './targets.ts';
+import { containerLifeOf, hasOneLife, lostRuns, statusOf, targetsOf } from './targets.ts';
 import type { LogTarget, PodScope, SourceRule } from './targets.ts';
 
 export interface RecentOptions extends PodScope {
@@ -24,11 +25,16 @@ export interface RecentOptions extends PodScope {
   signal?: AbortSignal;
 }
 
-export interface RecentLogs {
+interface PartLogs {
   /** Oldest first. */
   entries: LogEntry[];
   /** Logs that could not be read, with the API server's message and the container. */
   notes: LogEntry[];
+}
+
+export interface RecentLogs extends PartLogs {
+  /** No container has a log that was asked for. */
+  isWithoutLogs: boolean;
 }
 
 /** Concurrent requests; the kubelet reads each log from disk. */
@@ -39,33 +45,39 @@ interface Part {
   previous: boolean;
   /** When the run began. */
   startedAt?: string | undefined;
-  /** Of a previous run: the number of runs before it, and its start. */
-  earlier?: { runs: number; to: string };
+  /** The number of runs before it that can no longer be read. */
+  earlier: number;
+}
+
+/** The container has ended, and runs again. */
+function isBetweenRuns(pod: Pod, status: ContainerStatus | undefined): boolean {
+  const { running, terminated = status?.lastState?.terminated } = status?.state ?? {};
+  return running === undefined && terminated !== undefined && !hasOneLife(pod);
 }
 
 /** The logs that exist: a container that never started has none, one that restarted has two. */
-function partsOf(pod: Stored<Pod>, options: RecentOptions): Part[] {
-  return targetsOf([pod], options.sources).flatMap((target) => {
+function partsOf(pod: Stored<Pod>, { sources, onlyPrevious = false }: RecentOptions): Part[] {
+  return targetsOf([pod], sources).flatMap((target) => {
     const status = statusOf(pod, target.container);
-    const last = status?.lastState?.terminated?.containerID;
+    const life = containerLifeOf(status);
+    const last = status?.lastState?.terminated;
+    const restarts = status?.restartCount ?? 0;
     // During the back-off before a restart, the last run is served as the current log.
-    const hasPrevious = status !== undefined && status.restartCount > 0 && last !== undefined && last !== status.containerID;
-    const startedAt = status?.lastState?.terminated?.startedAt;
-    const earlier =
-      startedAt === undefined || status === undefined || status.restartCount < 2
-        ? {}
-        : { earlier: { runs: status.restartCount - 1, to: timeOf(new Date(startedAt)) } };
-    return [
-      ...(hasPrevious ? [{ target, previous: true, startedAt, ...earlier }] : []),
-      ...(options.onlyPrevious === true ? [] : [{ target, previous: false, startedAt: containerLifeOf(status)?.startedAt }]),
-    ];
+    const hasPrevious = restarts > 0 && last?.containerID !== undefined && last.containerID !== life?.id;
+    const previous = { target, previous: true, startedAt: last?.startedAt, earlier: restarts - 1 };
+    const present = { target, previous: false, startedAt: life?.startedAt, earlier: hasPrevious ? 0 : restarts };
+    if (!onlyPrevious) return hasPrevious ? [previous, present] : [present];
+    if (hasPrevious) return [previous];
+    // The run that ended is the previous one as soon as the next one begins. In the back-off, the kubelet serves it as such already.
+    return isBetweenRuns(pod, status) ? [{ ...present, previous: status?.state?.terminated === undefined }] : [];
   });
 }
 
-/** The gap before the lines of a previous run, when they are all there and runs before it belong to the asked time. */
-function gapBefore({ target, earlier }: Part, count: number, { since = '', lines = Infinity }: RecentOptions): LogEntry[] {
-  if (earlier === undefined || count >= lines || earlier.to <= since) return [];
-  return [gapEntry(target.source, { to: earlier.to, reason: lostRuns(earlier.runs) })];
+/** The gap before the lines of a run, when they are all there and lost runs before it belong to the asked time. */
+function gapBefore({ target, startedAt, earlier }: Part, count: number, { since = '', lines = Infinity }: RecentOptions): LogEntry[] {
+  if (startedAt === undefined || earlier === 0 || count >= lines) return [];
+  const to = timeOf(new Date(startedAt));
+  return to <= since ? [] : [gapEntry(target.source, { to, reason: lostRuns(earlier) })];
 }
 
 /** The gap between the asked time, at which the run was already there, and its first line from then on. */
@@ -80,7 +92,7 @@ async function gapAtBegin(
   return gap === undefined ? [] : [gapEntry(source, gap)];
 }
 
-async function readPart(cluster: Cluster, part: Part, options: RecentOptions, signal: AbortSignal): Promise<RecentLogs> {
+async function readPart(cluster: Cluster, part: Part, options: RecentOptions, signal: AbortSignal): Promise<PartLogs> {
   const entries: LogEntry[] = [];
   const { target, previous } = part;
   const { pod, container, source } = target;
@@ -105,8 +117,8 @@ async function readPart(cluster: Cluster, part: Part, options: RecentOptions, si
     new LogPosition(),
   );
   throwIfAborted(signal);
-  // A previous log that is no longer kept is not worth a note.
-  const isWorthANote = outcome.how !== 'end' && !(previous && outcome.how !== 'cut');
+  // A previous log that is no longer kept is not worth a note, unless it is what was asked for.
+  const isWorthANote = outcome.how !== 'end' && (!previous || options.onlyPrevious === true || outcome.how === 'cut');
   entries.unshift(...gapBefore(part, outcome.lines, options));
   return { entries, notes: isWorthANote ? [noteEntry(outcome.message ?? 'The log could not be read to its end.', target)] : [] };
 }
@@ -115,7 +127,7 @@ async function readPart(cluster: Cluster, part: Part, options: RecentOptions, si
  * If a container ended between the list and the reading, the same run is served as the previous and as the present one. Runs follow each other, so
  * a previous one with lines as new as the present one's first line is the same run.
  */
-function isServedAgain(parts: readonly Part[], read: readonly RecentLogs[], index: number): boolean {
+function isServedAgain(parts: readonly Part[], read: readonly PartLogs[], index: number): boolean {
   // With previous runs only, the next part is of another container.
   if (parts[index]?.target !== parts[index + 1]?.target) return false;
   const [last, first] = [read[index]?.entries.at(-1), read[index + 1]?.entries[0]];
@@ -131,5 +143,9 @@ export async function recentLogs(cluster: Cluster, options: RecentOptions): Prom
   const entries = read.flatMap((part, index) => (isServedAgain(parts, read, index) ? [] : part.entries));
   // A stable sort: lines of one container with the same time keep their order.
   entries.sort((a, b) => (a.time < b.time ? -1 : a.time > b.time ? 1 : 0));
-  return { entries: entries.slice(Math.max(0, entries.length - (options.lines ?? Infinity))), notes: read.flatMap((part) => part.notes) };
+  return {
+    entries: entries.slice(Math.max(0, entries.length - (options.lines ?? Infinity))),
+    notes: read.flatMap((part) => part.notes),
+    isWithoutLogs: parts.length === 0,
+  };
 }

@@ -12,7 +12,7 @@ import { LogPosition } from './position.ts';
 import { firstTime, gapSince, readLog } from './read.ts';
 import type { ReadOutcome } from './read.ts';
 import { gapAtStart, Rotations, Traffic, wasPresent } from './rotation.ts';
-import { containerLifeOf, isFinished, lostRuns, statusOf } from './targets.ts';
+import { containerLifeOf, hasOneLife, isFinished, lostRuns, statusOf } from './targets.ts';
 import type { ContainerLife, LogTarget, PodBoard } from './targets.ts';
 
 export interface TailOptions {
@@ -56,9 +56,6 @@ interface ReadHow {
   stop?: AbortSignal;
   rotations?: Rotations;
 }
-
-/** A pod without restarts has only one life (run) of the container, so one normal end is enough. */
-const hasOneLife = (pod: Pod): boolean => pod.spec?.restartPolicy === 'Never';
 
 /** A time of Kubernetes as lines have it; an unknown one is after all others. */
 const nanoseconds = (time: string | undefined): string => (time === undefined ? '~' : timeOf(new Date(time)));
@@ -126,6 +123,7 @@ class Tail {
       await this.#noteOnce(outcome.message);
       life.lastEnd = outcome.how;
     }
+    // With one life, one normal end is enough.
     life.endedQuietly = outcome.how === 'end' && outcome.caughtUp && (outcome.lines === 0 || hasOneLife(pod));
     life.isComplete = isOver && (await this.#isAllThereIs(outcome, life));
     if (life.isComplete) return false;

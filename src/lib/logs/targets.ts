@@ -61,6 +61,9 @@ export function containerLifeOf(status: ContainerStatus | undefined): ContainerL
 /** Why the lines of these runs are missing: the kubelet keeps the log of the present run and of the one before. */
 export const lostRuns = (count: number): string => `${String(count)} earlier ${count === 1 ? 'run is' : 'runs are'} no longer kept`;
 
+/** A pod without restarts has only one life (run) of each container. */
+export const hasOneLife = (pod: Pod): boolean => pod.spec?.restartPolicy === 'Never';
+
 /** No container of the pod will run again. */
 export function isFinished(pod: Pod): boolean {
   return pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';

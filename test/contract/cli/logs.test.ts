@@ -175,6 +175,14 @@ describe('the flags of logs', () => {
     ]);
   });
 
+  it('say that there is no previous run', async () => {
+    const run = await cli.run(['logs', 'shop', '--previous']);
+    expect(run).toMatchObject({ code: 0, stderr: 'No instance has a previous run.\n' });
+    const json = await cli.run(['logs', 'shop', '--previous', '--json']);
+    expect(json.code).toBe(0);
+    expect(documents(json.stdout)).toEqual([{ warning: 'No instance has a previous run.' }]);
+  });
+
   it('count when Ctrl-C ends following', async () => {
     cluster.server.on(path, async (call) => {
       if (call.query.get('follow') !== 'true') return call.text(`${stamp(19)} before\n`);

@@ -65,6 +65,43 @@ describe('recent logs', () => {
     expect(await shown({ onlyPrevious: true, since: '2026-01-01T00:00:01.500000000Z' })).toEqual(['two']);
   });
 
+  test('in the back-off of a crash loop the run that ended last is the previous one, and those before it are a gap', async () => {
+    const pod = kubelet.addPod('a');
+    for (const text of ['one', 'two', 'three']) {
+      await kubelet.start(pod);
+      kubelet.say(pod, text, { afterMs: 1_000 });
+      await kubelet.backOff(pod);
+    }
+    for (const onlyPrevious of [false, true]) {
+      const { entries, notes, isWithoutLogs } = await recentLogs(cluster, { ...scope, lines: 10, onlyPrevious });
+      expect(entries.map(({ time, text, gap }) => [time.slice(17, 19), gap === undefined ? 'line' : 'gap', text])).toEqual([
+        ['02', 'gap', '2 earlier runs are no longer kept'],
+        ['03', 'line', 'three'],
+      ]);
+      expect([notes, isWithoutLogs]).toEqual([[], false]);
+    }
+    // It may start again before its log is read.
+    const logs: Cluster['logs'] = async (ns, name, options) => {
+      await kubelet.start(pod);
+      kubelet.say(pod, 'four');
+      return cluster.logs(ns, name, options);
+    };
+    const previous = await recentLogs(Object.assign(bound(cluster), { logs }), { ...scope, lines: 1, onlyPrevious: true });
+    expect(previous.entries.map(({ text }) => text)).toEqual(['three']);
+  });
+
+  test('a previous log that is no longer kept is a note when it was asked for, and an instance that runs for the first time has none', async () => {
+    const pod = kubelet.addPod('a');
+    await kubelet.start(pod);
+    expect(await recentLogs(cluster, { ...scope, onlyPrevious: true })).toEqual({ entries: [], notes: [], isWithoutLogs: true });
+    await kubelet.stop(pod);
+    await kubelet.start(pod);
+    server.on('GET .*/log', (call) => call.fail(400, 'BadRequest', 'previous terminated container "application" in pod "a" not found'));
+    const { notes, isWithoutLogs } = await recentLogs(cluster, { ...scope, onlyPrevious: true });
+    expect(notes.map(({ text }) => text)).toEqual(['previous terminated container "application" in pod "a" not found']);
+    expect(isWithoutLogs).toBe(false);
+  });
+
   test('the lines of a container that ended while it was read are not shown twice', async () => {
     const pod = kubelet.addPod('a');
     await kubelet.start(pod);

@@ -26,6 +26,8 @@ const epoch = Date.parse('2026-01-01T00:00:00Z');
 export class ScriptedContainer {
   readonly name: string;
   readonly lives: Life[] = [];
+  /** The last life has ended, and the next one is awaited. */
+  isBackingOff = false;
   #wakers = new Set<() => void>();
 
   constructor(name: string) {
@@ -57,6 +59,10 @@ export class ScriptedContainer {
     const before = this.lives.at(-2);
     const base = { name: this.name, ready: false, restartCount: Math.max(0, this.lives.length - 1), image: 'i', imageID: 'i' };
     if (life === undefined) return { ...base, state: { waiting: { reason: 'ContainerCreating' } } };
+    if (this.isBackingOff) {
+      const terminated = { exitCode: 1, containerID: life.id, startedAt: new Date(life.startedMs).toISOString() };
+      return { ...base, containerID: life.id, state: { waiting: { reason: 'CrashLoopBackOff' } }, lastState: { terminated } };
+    }
     return {
       ...base,
       ready: !life.isOver,
@@ -136,8 +142,15 @@ export class ScriptedKubelet {
   async start(pod: ScriptedPod, container?: string, quietly = false): Promise<void> {
     const target = pod.container(container);
     target.lives.push({ id: `containerd://${String(++this.#lives)}`, lines: [], firstServed: 0, isOver: false, startedMs: this.nowMs });
+    target.isBackingOff = false;
     target.wake();
     if (!quietly) await this.tell('MODIFIED', pod);
+  }
+
+  /** Ends a container's life; the next one waits. */
+  async backOff(pod: ScriptedPod): Promise<void> {
+    pod.container().isBackingOff = true;
+    await this.stop(pod);
   }
 
   async stop(pod: ScriptedPod, container?: string, quietly = false): Promise<void> {
@@ -213,7 +226,8 @@ export class ScriptedKubelet {
     const pod = this.#pods.get(call.path.split('/')[6] ?? '');
     const container = pod?.containers.find(({ name }) => name === call.query.get('container'));
     if (pod === undefined || container === undefined) return call.fail(404, 'NotFound', 'pods not found', { name: 'x', kind: 'pods' });
-    const life = call.query.get('previous') === 'true' ? container.lives.at(-2) : container.lives.at(-1);
+    const isEarlier = call.query.get('previous') === 'true' && !container.isBackingOff;
+    const life = isEarlier ? container.lives.at(-2) : container.lives.at(-1);
     if (life === undefined) {
       const what = call.query.get('previous') === 'true' ? 'previous terminated container' : 'container';
       return call.fail(400, 'BadRequest', `${what} "${container.name}" in pod "${pod.name}" is waiting to start: ContainerCreating`);

@@ -79,11 +79,13 @@ export async function readRecentLogs(
 ): Promise<{ entries: PrintedEntry[]; notes: string[] }> {
   const since = sinceOf(choice);
   const lines = since === undefined ? recentLines : undefined;
-  const { entries, notes } = await recentLogs(session.cluster, { ...scopeOf(session, app, choice), lines, since, onlyPrevious });
+  const options = { ...scopeOf(session, app, choice), lines, since, onlyPrevious };
+  const { entries, notes, isWithoutLogs } = await recentLogs(session.cluster, options);
   const all = [...entries, ...(onlyPrevious ? [] : failedEntries(app, entries, choice))].filter((entry) => isShown(entry, choice));
   // A stable sort: lines of one time keep their order.
   all.sort((a, b) => (a.time < b.time ? -1 : a.time > b.time ? 1 : 0));
-  return { entries: all.map(printed), notes: notes.map(({ source, text }) => `${source.pod}/${source.container}: ${text}`) };
+  const unread = notes.map(({ source, text }) => `${source.pod}/${source.container}: ${text}`);
+  return { entries: all.map(printed), notes: onlyPrevious && isWithoutLogs ? ['No instance has a previous run.'] : unread };
 }
 
 /** The newest lines, or those from a time on, and every later one, until the command is interrupted. */
