@@ -53,13 +53,17 @@ export default class Logs extends KfCommand<void> {
   }
 
   async #print(name: string, choice: LogChoice, { follows, previous }: { follows: boolean; previous: boolean }): Promise<void> {
-    const [session, { followAppLogs, readRecentLogs }] = await this.inSpace(import('../lib/ops/apps/logs.ts'));
+    const [session, { followAppLogs, missingInstance, readRecentLogs }] = await this.inSpace(import('../lib/ops/apps/logs.ts'));
     this.announceList`Retrieving logs for app ${name}`;
     const app = await this.findApp(session, name);
+    const missing = await missingInstance(session, app, choice);
+    if (missing !== undefined && !follows) throw missing;
+    // It is followed from its start on, if it comes.
+    if (missing !== undefined) this.#note(missing.message);
     if (!follows) {
       const { entries, notes } = await readRecentLogs(session, app, choice, previous);
       for (const entry of entries) this.#show(entry);
-      for (const note of notes) this.warn(note);
+      for (const note of notes) this.#note(note);
       return;
     }
     for await (const entry of followAppLogs(session, app, choice)) {
@@ -78,6 +82,12 @@ export default class Logs extends KfCommand<void> {
     if (json)
       this.terminal.document(gap ? { gap, source, pod: entry.source.pod } : { time, source, stream, pod: entry.source.pod, text: said });
     else for (const text of lines) this.terminal.out(stream === 'ERR' ? ink.bad(text) : text);
+  }
+
+  /** A warning. `--json`: a document at once, because following has no end. */
+  #note(text: string): void {
+    if (this.terminal.json) this.terminal.document({ warning: text });
+    else this.warn(text);
   }
 
   #summarise(): void {

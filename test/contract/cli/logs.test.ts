@@ -26,7 +26,22 @@ beforeEach(async () => {
     status: { phase: 'Running', containerStatuses: [{ name: 'application', restartCount: 0, containerID: 'c://1', ready: true, state }] },
   };
   await cluster.add(podType, pod as unknown as Pod);
+  await addProcess('web', 2);
 });
+
+const addProcess = (processType: string, desiredInstances: number): Promise<unknown> =>
+  cluster.add(kinds.process, {
+    metadata: { name: `${processType}-guid`, namespace: ns, labels: { [labels.appGuid]: 'shop-guid' } },
+    spec: {
+      appRef: { name: 'shop-guid' },
+      processType,
+      desiredInstances,
+      memoryMB: 64,
+      diskQuotaMB: 64,
+      ports: [],
+      healthCheck: { type: 'process', data: { invocationTimeoutSeconds: 1, timeoutSeconds: 60 } },
+    },
+  });
 
 afterEach(async () => {
   await cluster.stop();
@@ -116,6 +131,7 @@ describe('the flags of logs', () => {
     });
     await cluster.add(podType, pod('web-1', 'web', '1') as unknown as Pod);
     await cluster.add(podType, pod('worker-0', 'worker', '0') as unknown as Pod);
+    await addProcess('worker', 1);
     cluster.memory.logTexts.set(`${ns}/web-0`, `${stamp(20)} one\n${stamp(23)} error four\n`);
     cluster.memory.logTexts.set(`${ns}/web-1`, `${stamp(21)} error two\n`);
     cluster.memory.logTexts.set(`${ns}/worker-0`, `${stamp(22)} three\n`);
@@ -148,6 +164,34 @@ describe('the flags of logs', () => {
       expect(run.code).toBe(1);
       expect(run.stderr).toContain(words);
     }
+  });
+
+  it('refuse a process type and an instance that do not exist', async () => {
+    for (const [flags, message] of [
+      [['--process', 'nope'], 'Process nope not found'],
+      [['--process', 'nope', '--recent'], 'Process nope not found'],
+      [['--instance', '9', '--recent'], 'Instance 9 of process web or worker not found'],
+      [['--instance', '1', '--process', 'worker', '--previous'], 'Instance 1 of process worker not found'],
+    ] as const) {
+      const run = await cli.run(['logs', 'shop', ...flags, '--json']);
+      expect(run.code).toBe(1);
+      expect(documents(run.stdout)).toMatchObject([{ error: { code: 'not-found', message } }]);
+    }
+    // The pod of an instance that is no longer wanted has lines.
+    const web = await cluster.memory.get(kinds.process, ns, 'web-guid');
+    await cluster.memory.replace(kinds.process, { ...web, spec: { ...web?.spec, desiredInstances: 1 } } as NonNullable<typeof web>);
+    expect(await recent('--instance', '1')).toEqual(['[APP/PROC/WEB/1] OUT error two']);
+  });
+
+  it.each([
+    ['on stderr', [], 'Instance 9 of process web not found\n', ''],
+    ['as a document', ['--json'], '', '{"warning":"Instance 9 of process web not found"}\n'],
+  ])('note an instance that does not exist yet %s, and follow', async (_, flags, stderr, stdout) => {
+    const run = await cli.run(['logs', 'shop', '--process', 'web', '--instance', '9', ...flags], {
+      kill: { after: 'not found', signal: 'SIGINT' },
+    });
+    expect(run).toMatchObject({ code: 0, stderr });
+    expect(run.stdout).toContain(stdout);
   });
 
   it('show the run before the last restart, and runs before it as a gap, which --grep does not hide', async () => {

@@ -1,15 +1,19 @@
 // logs: lines of an app's instances, tasks and builds, live or the last ones.
 
-import { labels } from '../../api/group.ts';
+import { desiredInstances, webProcess } from '../../api/app.ts';
+import { kinds, labels } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
 import type { CFApp } from '../../api/types.generated.ts';
+import { KfError } from '../../errors.ts';
 import { formatLogLines, formatSource } from '../../logs/format.ts';
 import { sourceOf, timeOf, type LogEntry, type LogSource } from '../../logs/entry.ts';
 import { failedVersionEntries } from '../../logs/failed.ts';
 import { recentLogs } from '../../logs/recent.ts';
 import { followLogs } from '../../logs/stream.ts';
-import type { SourceRule } from '../../logs/targets.ts';
+import { targetsOf, type SourceRule } from '../../logs/targets.ts';
 import type { SpaceSession } from '../../session/session.ts';
+import { readPods } from '../instances/pods.ts';
+import { findProcess } from './scale.ts';
 
 /** The number that cf's log system keeps. */
 const recentLines = 1000;
@@ -65,6 +69,25 @@ function failedEntries(app: Stored<CFApp>, read: readonly LogEntry[], choice: Lo
   const since = sinceOf(choice) ?? '';
   const isWanted = failed.some(({ source, time }) => source.type !== 'KF' && isChosen(source, choice) && time >= since);
   return isWanted ? failed : [];
+}
+
+/**
+ * The refusal of a chosen instance that is neither wanted nor known; undefined when there is nothing to refuse.
+ * @throws KfError `not-found`: cf's text for an unknown process
+ */
+export async function missingInstance(session: SpaceSession, app: Stored<CFApp>, choice: LogChoice): Promise<KfError | undefined> {
+  const { cluster, bin } = session;
+  const { instance, process } = choice;
+  if (instance === undefined && process === undefined) return undefined;
+  const { ns, selector: labelSelector, signal, sources } = scopeOf(session, app, choice);
+  const own = { ns, labelSelector, signal };
+  const processes = process === undefined ? (await cluster.list(kinds.process, own)).items : [await findProcess(session, app, process)];
+  if (instance === undefined || processes.some((candidate) => instance < desiredInstances(candidate))) return undefined;
+  // An instance that ends, and one of a failed version, have lines too.
+  const pods = (await readPods(session, app)) ?? [];
+  if (targetsOf(pods, sources).length > 0 || failedEntries(app, [], { instance, process }).length > 0) return undefined;
+  const types = processes.map(({ spec }) => spec.processType).join(' or ') || webProcess;
+  return new KfError('not-found', `Instance ${instance} of process ${types} not found`, { hints: [`${bin} app ${app.spec.displayName}`] });
 }
 
 /**
