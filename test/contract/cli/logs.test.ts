@@ -154,6 +154,27 @@ describe('the flags of logs', () => {
     expect(documents(run.stdout)).toEqual([expect.objectContaining({ text: 'three' }), { lines: 1, gaps: 0 }]);
   });
 
+  it('show the notes around a version that failed only with a line of it', async () => {
+    const app = await cluster.memory.get(kinds.app, ns, 'shop-guid');
+    const deployment = {
+      id: 'x',
+      phase: 'Failed' as const,
+      pod: 'web-7',
+      since: '2026-08-07T10:16:30Z',
+      logTail: ['ROOT CAUSE', 'at main'],
+    };
+    await cluster.memory.replace(kinds.app, { ...app, status: { deployment } } as NonNullable<typeof app>);
+    expect(await recent('--grep', 'four|CAUSE')).toEqual([
+      '[APP/PROC/WEB/0] OUT error four',
+      '[KF/0] ERR The version that failed is gone; it said:',
+      '[APP/PROC/WEB/7] OUT ROOT CAUSE',
+      '[KF/0] ERR End of the version that failed.',
+    ]);
+    expect(await recent('--grep', 'four')).toEqual(['[APP/PROC/WEB/0] OUT error four']);
+    // It is beyond the wanted instances, but known.
+    expect(await recent('--instance', '7')).toHaveLength(4);
+  });
+
   it('are refused with what they accept', async () => {
     for (const [flags, words] of [
       [['--since', 'soon'], "--since must be a duration (90s, 10m, 2h, 1d) or a time (2026-01-31T10:00:00Z); it is 'soon'"],

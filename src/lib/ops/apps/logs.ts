@@ -63,12 +63,12 @@ const isShown = (entry: LogEntry, { grep }: LogChoice): boolean =>
 
 const printed = (entry: LogEntry): PrintedEntry => ({ entry, source: formatSource(entry.source), lines: formatLogLines(entry) });
 
-/** The lines of a version that failed and is gone, when they are chosen. */
+/** The lines of a version that failed and is gone, when some of them are chosen and shown: without any, the notes around them would mislead. */
 function failedEntries(app: Stored<CFApp>, read: readonly LogEntry[], choice: LogChoice): LogEntry[] {
   const failed = failedVersionEntries(app, read);
   const since = sinceOf(choice) ?? '';
-  const isWanted = failed.some(({ source, time }) => source.type !== 'KF' && isChosen(source, choice) && time >= since);
-  return isWanted ? failed : [];
+  const isWanted = (entry: LogEntry): boolean => isChosen(entry.source, choice) && entry.time >= since && isShown(entry, choice);
+  return failed.some((entry) => entry.source.type !== 'KF' && isWanted(entry)) ? failed : [];
 }
 
 /**
