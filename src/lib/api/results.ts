@@ -394,7 +394,7 @@ export interface WhyDetails {
   /** One sentence. */
   message: string;
   since?: string;
-  /** The revision of the app that failed. */
+  /** The revision of the app that failed, or that fails now. */
   version?: number;
   process?: string;
   instance?: number;
@@ -406,6 +406,8 @@ export interface WhyDetails {
   events: WhyEvent[];
   /** What the revision that failed has changed since the one that served last. */
   changed?: RevisionDiff;
+  /** The last change of an app of which the version that served before fails now; all else is then about that version. */
+  failedChange?: Pick<WhyDetails, 'version' | 'cause' | 'message' | 'since' | 'exitCode'>;
   /** Commands to try. */
   next: string[];
 }

@@ -7,12 +7,21 @@ import { eventDate, longDate } from './dates.ts';
 
 const sentence = (text: string): Block => ({ type: 'table', header: false, rows: [[message(text)]] });
 
-function factsOf({ cause, version, process, instance, container, exitCode, since }: WhyDetails, timeZone: string | undefined): Block[] {
+/** The change that failed, beside what fails now. */
+function failedChangeOf({ failedChange }: WhyDetails): Block[] {
+  if (failedChange === undefined) return [];
+  const version = failedChange.version === undefined ? '' : ` (version ${failedChange.version})`;
+  return [sentence(`The last change of the app failed${version}: ${failedChange.message}`)];
+}
+
+function factsOf({ version, failedChange, ...details }: WhyDetails, timeZone: string | undefined): Block[] {
+  const { cause, process, instance, container, exitCode, since } = details;
   const code = readCause(cause);
+  const served = failedChange === undefined ? '' : ', which served last';
   const place = [process, instance === undefined ? undefined : `instance ${instance}`].filter((part) => part !== undefined).join(', ');
   const facts: [string, Cell | undefined][] = [
     ['cause:', cause === undefined ? undefined : `${cause} (${causeMeanings[code]})`],
-    ['version:', version?.toString()],
+    ['version:', version === undefined ? undefined : `${version}${served}`],
     ['process:', place === '' ? undefined : place],
     ['container:', container],
     ['exit code:', exitCode?.toString()],
@@ -58,6 +67,7 @@ export function renderWhy(details: WhyDetails, timeZone?: string): Block[] {
   const { next } = details;
   return [
     sentence(details.message),
+    ...failedChangeOf(details),
     ...factsOf(details, timeZone),
     ...logOf(details),
     ...eventsOf(details, timeZone),

@@ -2,7 +2,7 @@
 
 import { adviceOn } from '../../api/advice.ts';
 import { desiredInstances, isBuilt, processesOf } from '../../api/app.ts';
-import { causeOfDeployment, causeOfReason, readCause, type CauseCode } from '../../api/causes.ts';
+import { causeOfDeployment } from '../../api/causes.ts';
 import { findCondition } from '../../api/conditions.ts';
 import { configMapType } from '../../api/core.ts';
 import { annotations, conditionTypes, kinds, labels } from '../../api/group.ts';
@@ -10,7 +10,7 @@ import type { Stored } from '../../api/object.ts';
 import type { WhyDetails } from '../../api/results.ts';
 import { revisionsName } from '../../api/revisions.ts';
 import { readVerdicts, type Verdict } from '../../api/verdicts.ts';
-import type { CFApp, CFBuild, CFProcess, DeploymentStatus, InstanceStatus } from '../../api/types.generated.ts';
+import type { CFApp, CFBuild, CFProcess, DeploymentStatus } from '../../api/types.generated.ts';
 import { defined } from '../../defined.ts';
 import { KfError } from '../../errors.ts';
 import { isForbidden } from '../../kube/errors.ts';
@@ -25,13 +25,7 @@ import { absentAfterMs, controllerLog, nobodyTookUp, unlessAbsent } from '../con
 import { whyBuild } from './build.ts';
 import { recordedEnd } from './endings.ts';
 import { warningsAbout } from './evidence.ts';
-
-/** A failure, before its evidence is read. */
-type Finding = Pick<WhyDetails, 'state' | 'message'> &
-  Partial<Pick<WhyDetails, 'since' | 'process' | 'instance' | 'container' | 'exitCode' | 'log' | 'next'>> & {
-    cause?: CauseCode;
-    pod?: string | undefined;
-  };
+import { failureNow, ofInstances, type Finding } from './instances.ts';
 
 interface Parts {
   app: Stored<CFApp>;
@@ -90,32 +84,6 @@ function ofDeployment(deployment: DeploymentStatus): Finding {
   const { message = 'The cause is unknown.', since, process, pod, container, exitCode } = deployment;
   const where = { since, process, pod, instance: indexOf(pod), container, exitCode };
   return { state: 'failed', cause: causeOfDeployment(deployment), message, ...defined(where) };
-}
-
-const badness: Readonly<Record<InstanceStatus['state'], number>> = { CRASHED: 0, DOWN: 1, STARTING: 2, RUNNING: 3 };
-
-/** The instance in the worst state that has a cause. */
-function ofInstances(processes: readonly Stored<CFProcess>[]): Finding | undefined {
-  const all = processes.flatMap((process) =>
-    Object.entries(process.status?.instancesStatus ?? {}).map(([index, status]) => ({ index: Number(index), status, process })),
-  );
-  const [worst] = all
-    .filter(({ status }) => status.state !== 'RUNNING' && status.reason !== undefined)
-    .toSorted((a, b) => badness[a.status.state] - badness[b.status.state]);
-  if (worst === undefined) return undefined;
-  const { index, process, status } = worst;
-  const { processType } = process.spec;
-  const { reason, details, timestamp: since, exitCode, pod } = status;
-  const cause = status.cause === undefined ? causeOfReason(reason) : readCause(status.cause);
-  const message = `Instance ${String(index)} of '${processType}' does not run: ${details ?? reason ?? 'the cause is unknown.'}`;
-  return {
-    state: status.state === 'STARTING' ? 'waiting' : 'failed',
-    cause,
-    message,
-    process: processType,
-    instance: index,
-    ...defined({ since, exitCode, pod }),
-  };
 }
 
 /** What is wrong with the app, by its objects. */
@@ -189,6 +157,28 @@ export async function whyApp(session: SpaceSession, found: Stored<CFApp>, versio
   const app = typeof seen === 'string' ? found : seen;
   const [parts, verdicts] = await Promise.all([readParts(session, app), keptVerdicts(session, found)]);
   if (typeof seen === 'string') return explain(session, parts, unseen[seen]);
+  const change = await whyChange(session, parts, verdicts);
+  if (change === undefined) return whyAsItIs(session, parts);
+  const now = await failureNow(session, app, parts.processes);
+  if (now === undefined) return change;
+  return withFailedChange(session, app, await explain(session, parts, now), change);
+}
+
+/** What fails now, of the version that served last, and then the change that failed. */
+function withFailedChange({ bin }: SpaceSession, app: Stored<CFApp>, now: WhyDetails, change: WhyDetails): WhyDetails {
+  const { version, cause, message, since, exitCode, kind } = change;
+  const part = kind === 'build' ? ' --build' : version === undefined ? undefined : ` --version ${String(version)}`;
+  return {
+    ...now,
+    ...defined({ version: app.status?.revision?.deployed }),
+    failedChange: { message, ...defined({ version, cause, since, exitCode }) },
+    next: [...now.next, ...(part === undefined ? [] : [`${bin} why ${app.spec.displayName}${part}`])],
+  };
+}
+
+/** Why the last change failed: a build, a deployment, or the newest revision. Undefined when it has not. */
+async function whyChange(session: SpaceSession, parts: Parts, verdicts: readonly Verdict[]): Promise<WhyDetails | undefined> {
+  const { app } = parts;
   const build = failedBuildOf(parts);
   if (build !== undefined) return whyBuild(session, app, build);
   const finding = findingOf(parts);
@@ -198,10 +188,16 @@ export async function whyApp(session: SpaceSession, found: Stored<CFApp>, versio
     return { ...(await explain(session, parts, finding)), ...(await sinceServed(session, app, failed)) };
   }
   // A newest revision that failed is still why the app does not run as it was deployed last.
-  const kept = finding.state === 'well' ? verdicts.find((verdict) => verdict.version === revision?.version) : undefined;
-  if (kept !== undefined && kept.version !== revision?.deployed) return whyKept(session, parts, kept);
+  const isSettled = finding.state === 'well' || (finding.instance !== undefined && deployment?.phase === 'Serving');
+  const kept = isSettled ? verdicts.find((verdict) => verdict.version === revision?.version) : undefined;
+  return kept === undefined || kept.version === revision?.deployed ? undefined : whyKept(session, parts, kept);
+}
+
+async function whyAsItIs(session: SpaceSession, parts: Parts): Promise<WhyDetails> {
+  const { app, processes } = parts;
+  const finding = findingOf(parts);
   const isToRun = finding.state === 'well' && app.spec.desiredState === 'STARTED';
-  const end = isToRun ? await recordedEnd(session, app, parts.processes) : undefined;
+  const end = isToRun ? await recordedEnd(session, app, processes) : undefined;
   return explain(session, parts, end ?? finding);
 }
 

@@ -62,7 +62,8 @@ function causeOfEnd({ text, exitCode, reason }: End): CauseCode {
 }
 
 /** The process by its type, or by its StatefulSet: a pod's name is that of its set, with the index. */
-const ownerOf = ({ process, pod }: End): string => process ?? pod.replace(/-\d+$/, '');
+const ownerOf = ({ process, pod }: End): string => process ?? setOf(pod);
+const setOf = (pod: string): string => pod.replace(/-\d+$/, '');
 
 /** Ends count since the last change of the app, in RFC 3339, and for ten minutes before `now`, in milliseconds. */
 interface Lately {
@@ -110,12 +111,14 @@ interface Told {
   warnings: readonly WhyEvent[];
   /** The type of a process by its StatefulSet. */
   sets: ReadonlyMap<string, string>;
+  /** StatefulSets whose ends do not count. */
+  failedSets?: ReadonlySet<string>;
 }
 
 /** The last end of an instance that ended lately. */
-export function lastEnd({ events, warnings, sets }: Told, { since = '', now }: Lately): RecordedEnd | undefined {
+export function lastEnd({ events, warnings, sets, failedSets }: Told, { since = '', now }: Lately): RecordedEnd | undefined {
   const begun = Math.max(now - lookBackMs, Date.parse(since) || 0);
-  const isLate = ({ time }: End): boolean => Date.parse(time) >= begun;
+  const isLate = ({ time, pod }: End): boolean => Date.parse(time) >= begun && failedSets?.has(setOf(pod)) !== true;
   const recorded = events.flatMap(endIn).filter(isLate);
   const evictions = warnings
     .toReversed()
@@ -125,11 +128,15 @@ export function lastEnd({ events, warnings, sets }: Told, { since = '', now }: L
   return summary(ends.toSorted((a, b) => Date.parse(a.time) - Date.parse(b.time)));
 }
 
-/** The types of the processes by their StatefulSets. */
-function setsOf({ metadata }: Stored<CFApp>, processes: readonly Stored<CFProcess>[]): Map<string, string> {
-  const named = ({ metadata: { name, namespace }, spec, status }: Stored<CFProcess>): [string, string][] =>
-    (status?.rollout?.generations ?? []).map(({ hash }) => [statefulSetName(metadata.name, namespace, name, hash), spec.processType]);
-  return new Map(processes.flatMap(named));
+/** The types of the processes by their StatefulSets, and those of versions that failed. */
+function setsOf({ metadata }: Stored<CFApp>, processes: readonly Stored<CFProcess>[]): Required<Pick<Told, 'sets' | 'failedSets'>> {
+  const all = processes.flatMap(({ metadata: { name, namespace }, spec, status }) =>
+    (status?.rollout?.generations ?? []).map(({ hash, state }) => {
+      return { set: statefulSetName(metadata.name, namespace, name, hash), type: spec.processType, state };
+    }),
+  );
+  const failed = all.filter(({ state }) => state === 'Failed');
+  return { sets: new Map(all.map(({ set, type }) => [set, type])), failedSets: new Set(failed.map(({ set }) => set)) };
 }
 
 /** The last end by what the controller has recorded of the app. It writes that every ten seconds; before, Events tell of evictions. */
@@ -146,7 +153,7 @@ export async function recordedEnd(
       cluster.get(configMapType, space.guid, eventsName(app.metadata.name), signal),
       allWarningsAbout(session, instances),
     ]);
-    return lastEnd({ events: readEvents(map), warnings, sets: setsOf(app, processes) }, lately);
+    return lastEnd({ events: readEvents(map), warnings, ...setsOf(app, processes) }, lately);
   } catch (error) {
     // Roles that an earlier kf made have no right to read it.
     if (isForbidden(error)) return undefined;

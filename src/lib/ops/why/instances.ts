@@ -1,0 +1,70 @@
+// Why an instance of an app does not run.
+
+import { causeOfReason, readCause, type CauseCode } from '../../api/causes.ts';
+import type { Stored } from '../../api/object.ts';
+import type { WhyDetails } from '../../api/results.ts';
+import type { CFApp, CFProcess, InstanceStatus } from '../../api/types.generated.ts';
+import { defined } from '../../defined.ts';
+import type { SpaceSession } from '../../session/session.ts';
+import { recordedEnd } from './endings.ts';
+
+/** A failure, before its evidence is read. */
+export type Finding = Pick<WhyDetails, 'state' | 'message'> &
+  Partial<Pick<WhyDetails, 'since' | 'process' | 'instance' | 'container' | 'exitCode' | 'log' | 'next'>> & {
+    cause?: CauseCode;
+    pod?: string | undefined;
+  };
+
+interface Listed {
+  index: number;
+  status: InstanceStatus;
+  process: Stored<CFProcess>;
+}
+
+const badness: Readonly<Record<InstanceStatus['state'], number>> = { CRASHED: 0, DOWN: 1, STARTING: 2, RUNNING: 3 };
+
+/** The instance in the worst state that has a cause. @param counts whether an instance is looked at; left out: each one is */
+export function ofInstances(
+  processes: readonly Stored<CFProcess>[],
+  counts: (listed: Listed) => boolean = () => true,
+): Finding | undefined {
+  const all = processes.flatMap((process) =>
+    Object.entries(process.status?.instancesStatus ?? {}).map(([index, status]): Listed => ({ index: Number(index), status, process })),
+  );
+  const [worst] = all
+    .filter((listed) => listed.status.state !== 'RUNNING' && listed.status.reason !== undefined && counts(listed))
+    .toSorted((a, b) => badness[a.status.state] - badness[b.status.state]);
+  if (worst === undefined) return undefined;
+  const { index, process, status } = worst;
+  const { processType } = process.spec;
+  const { reason, details, timestamp: since, exitCode, pod } = status;
+  const cause = status.cause === undefined ? causeOfReason(reason) : readCause(status.cause);
+  const message = `Instance ${String(index)} of '${processType}' does not run: ${details ?? reason ?? 'the cause is unknown.'}`;
+  return {
+    state: status.state === 'STARTING' ? 'waiting' : 'failed',
+    cause,
+    message,
+    process: processType,
+    instance: index,
+    ...defined({ since, exitCode, pod }),
+  };
+}
+
+/** The instance is of a version that has served and has not failed since, and it does not just start for the first time. */
+function hasServed({ process, status: { state, generation, exitCode } }: Listed): boolean {
+  const own = process.status?.rollout?.generations?.find(({ hash }) => hash === generation);
+  return own?.served === true && own.state !== 'Failed' && (state !== 'STARTING' || exitCode !== undefined);
+}
+
+/** What fails now of the version that serves, whatever came of a later change; undefined when it runs. */
+export async function failureNow(
+  session: SpaceSession,
+  app: Stored<CFApp>,
+  processes: readonly Stored<CFProcess>[],
+): Promise<Finding | undefined> {
+  if (app.spec.desiredState !== 'STARTED') return undefined;
+  const instance = ofInstances(processes, hasServed);
+  if (instance !== undefined) return instance;
+  const end = await recordedEnd(session, app, processes);
+  return end?.state === 'failed' ? end : undefined;
+}

@@ -1,0 +1,122 @@
+// `why`: what is so now comes before what came of the last change.
+
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { configMapType } from '../../../src/lib/api/core.ts';
+import { eventsName } from '../../../src/lib/api/event-log.ts';
+import { kinds } from '../../../src/lib/api/group.ts';
+import { statefulSetName } from '../../../src/lib/api/names.ts';
+import type { WhyDetails } from '../../../src/lib/api/results.ts';
+import { printVerdict } from '../../../src/lib/api/verdicts.ts';
+import type { CFProcessStatus } from '../../../src/lib/api/types.generated.ts';
+import { bundleForTests } from '../../support/cli.ts';
+import { nameOf, ns, PushScene } from '../../support/push-scene.ts';
+
+const bundle = bundleForTests();
+let scene: PushScene;
+
+beforeEach(async () => void (scene = await PushScene.start(bundle.program)));
+afterEach(() => scene.stop());
+afterAll(() => bundle.remove());
+
+const push = ['push', 'shop', '-p', 'app', '-m', '64M'];
+const asJson = async (...argv: string[]): Promise<WhyDetails> => {
+  const { code, stdout, stderr } = await scene.cli.run(['why', ...argv, '--json']);
+  expect(code, stderr).toBe(0);
+  return (JSON.parse(stdout) as { result: WhyDetails }).result;
+};
+const processStatus = (status: CFProcessStatus): void =>
+  scene.setStatus(kinds.process, nameOf(scene.cluster.memory.all(kinds.process)[0]), status);
+
+const [good, bad] = ['0123456789', '9876543210'];
+const served = { process: 'web', hash: good, state: 'Old' as const, instances: 1, ready: 0, served: true };
+const generations = [served, { process: 'web', hash: bad, state: 'Failed' as const, instances: 0, ready: 0 }];
+const crashed = { state: 'CRASHED' as const, reason: 'Crashed', cause: 'exit-code', exitCode: 7, pod: `shop-${good}-0` };
+
+describe('an app whose version that serves fails after a change that failed', () => {
+  const details = 'The app ended with exit code 7.';
+  const instance = (generation: string) => ({
+    rollout: { id: 'x', phase: 'Failed' as const, generations },
+    instancesStatus: { '0': { ...crashed, details, generation } },
+  });
+
+  /** Version 2 serves, version 3 has failed. */
+  beforeEach(async () => {
+    await scene.ok(...push);
+    scene.failure = {
+      ...{ reason: 'Crashed', cause: 'exit-code', message: 'The app ended with exit code 3.', process: 'web', pod: `shop-${bad}-0` },
+      ...{ container: 'application', exitCode: 3, since: '2026-08-07T10:16:20Z', logTail: ['of version 3'] },
+    };
+    await scene.cli.run([...push, '--force']);
+    const guid = nameOf(scene.app());
+    scene.setStatus(kinds.app, guid, { revision: { change: 'x', version: 3, deployed: 2, droplets: [] } });
+    const change = scene.app().status?.deployment?.id ?? '';
+    const kept = { version: 3, change, cause: 'exit-code' as const, message: scene.failure.message ?? '', at: '2026-08-07T10:16:20Z' };
+    const data = { 'verdict-3': printVerdict({ ...kept, head: [], omitted: 0, tail: ['of version 3'] }) };
+    await scene.cluster.add(configMapType, { metadata: { name: `${guid}-revisions`, namespace: ns }, data });
+    scene.cluster.server.on(`GET /api/v1/namespaces/${ns}/pods/shop-${good}-0/log.*`, (call) => call.text('of version 2\n'));
+  });
+
+  it('is explained by what fails now, and the failed change is said after it', async () => {
+    processStatus(instance(good));
+    expect(await asJson('shop')).toMatchObject({
+      state: 'failed',
+      cause: 'exit-code',
+      message: `Instance 0 of 'web' does not run: ${details}`,
+      version: 2,
+      instance: 0,
+      exitCode: 7,
+      log: { tail: ['of version 2', 'of version 2'] },
+      failedChange: { version: 3, cause: 'exit-code', message: 'The app ended with exit code 3.', exitCode: 3 },
+      next: ['kf logs shop --recent', 'kf why shop --version 3'],
+    });
+    expect((await scene.ok('why', 'shop')).stdout).toMatch(
+      /\n\nInstance 0 of 'web' does not run: .* code 7\.\nThe last change of the app failed \(version 3\): .* code 3\.\n\ncause: .*\nversion: +2, which served last\n/,
+    );
+  });
+
+  it('is explained by the change when only its own instances fail', async () => {
+    processStatus(instance(bad));
+    const explained = await asJson('shop');
+    expect(explained).toMatchObject({ version: 3, exitCode: 3, log: { tail: ['of version 3'] } });
+    expect(explained).not.toHaveProperty('failedChange');
+  });
+
+  it('is explained by recorded ends of that version, between two of which it runs', async () => {
+    processStatus({ ...instance(good), instancesStatus: { '0': { state: 'RUNNING', generation: good } } });
+    const [app, process] = [nameOf(scene.app()), nameOf(scene.cluster.memory.all(kinds.process)[0])];
+    const later = new Date(Date.now() + 1_000).toISOString();
+    const end = (hash: string, status: number) => {
+      const pod = `${statefulSetName(app, ns, process, hash)}-0`;
+      const said = `exit_description: APP/PROC/WEB: Exited with status ${String(status)}, exit_status: ${String(status)}`;
+      return JSON.stringify({
+        time: later,
+        type: 'app.crash',
+        actor: 'web',
+        description: `index: 0, reason: CRASHED, instance: ${pod}, ${said}`,
+      });
+    };
+    const data: Record<string, string> = { 1: end(good, 7), 2: end(bad, 3), 3: end(bad, 3) };
+    const metadata = { name: eventsName(app), namespace: ns };
+    await scene.cluster.add(configMapType, { metadata, data });
+    expect(await asJson('shop')).toMatchObject({ version: 3, exitCode: 3 });
+    await scene.cluster.memory.mergePatch(configMapType, ns, metadata.name, { data: { 4: end(good, 7) } });
+    expect(await asJson('shop')).toMatchObject({ version: 2, exitCode: 7, failedChange: { version: 3, exitCode: 3 } });
+  });
+});
+
+it('an app whose version that serves fails after a build that failed is explained by what fails now', async () => {
+  await scene.ok(...push);
+  scene.droplet = 'fails';
+  scene.source('b');
+  await scene.cli.run(push);
+  processStatus({
+    rollout: { id: 'x', phase: 'Serving', generations: [{ ...served, state: 'Current' }] },
+    instancesStatus: { '0': { ...crashed, generation: good } },
+  });
+  expect(await asJson('shop')).toMatchObject({
+    kind: 'app',
+    exitCode: 7,
+    failedChange: { message: 'Error staging application: It broke.' },
+    next: ['kf logs shop --recent', 'kf why shop --build'],
+  });
+});
