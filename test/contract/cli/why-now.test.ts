@@ -120,3 +120,21 @@ it('an app whose version that serves fails after a build that failed is explaine
     next: ['kf logs shop --recent', 'kf why shop --build'],
   });
 });
+
+it('an app with an instance that still has time to answer has no cause, and one that is late has', async () => {
+  await scene.ok(...push);
+  const starting = {
+    ...{ state: 'STARTING' as const, reason: 'HealthCheckFailed', cause: 'start-timeout', pod: 'shop-0123456789-0' },
+    details: 'The app has not answered on port 8080 yet (18 of 30 s).',
+  };
+  processStatus({ instancesStatus: { '0': starting } });
+  const early = await asJson('shop');
+  expect(early).toMatchObject({ state: 'waiting', message: `Instance 0 of 'web' does not run: ${starting.details}`, next: [] });
+  expect(early).not.toHaveProperty('cause');
+  processStatus({ instancesStatus: { '0': { ...starting, state: 'CRASHED' } } });
+  expect(await asJson('shop')).toMatchObject({
+    state: 'failed',
+    cause: 'start-timeout',
+    next: ['kf push shop -t SECONDS', expect.anything()],
+  });
+});

@@ -23,6 +23,12 @@ interface Listed {
 
 const badness: Readonly<Record<InstanceStatus['state'], number>> = { CRASHED: 0, DOWN: 1, STARTING: 2, RUNNING: 3 };
 
+/** Undefined while an instance still has time to answer: only when that has passed is it known that it was too long. */
+function causeSoFar({ state, reason, cause }: InstanceStatus): CauseCode | undefined {
+  const code = cause === undefined ? causeOfReason(reason) : readCause(cause);
+  return state === 'STARTING' && code === 'start-timeout' ? undefined : code;
+}
+
 /** The instance in the worst state that has a cause. @param counts whether an instance is looked at; left out: each one is */
 export function ofInstances(
   processes: readonly Stored<CFProcess>[],
@@ -38,15 +44,14 @@ export function ofInstances(
   const { index, process, status } = worst;
   const { processType } = process.spec;
   const { reason, details, timestamp: since, exitCode, pod } = status;
-  const cause = status.cause === undefined ? causeOfReason(reason) : readCause(status.cause);
+  const cause = causeSoFar(status);
   const message = `Instance ${String(index)} of '${processType}' does not run: ${details ?? reason ?? 'the cause is unknown.'}`;
   return {
     state: status.state === 'STARTING' ? 'waiting' : 'failed',
-    cause,
     message,
     process: processType,
     instance: index,
-    ...defined({ since, exitCode, pod }),
+    ...defined({ cause, since, exitCode, pod }),
   };
 }
 
