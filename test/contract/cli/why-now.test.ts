@@ -138,3 +138,13 @@ it('an app with an instance that still has time to answer has no cause, and one 
     next: ['kf push shop -t SECONDS', expect.anything()],
   });
 });
+
+it('an app that is stopped while its build runs is explained by the build', async () => {
+  await scene.ok(...push);
+  await scene.ok('stop', 'shop');
+  const build = nameOf(scene.builds().at(-1));
+  scene.setStatus(kinds.build, build, { state: 'STAGING', conditions: [] });
+  expect(await asJson('shop')).toMatchObject({ kind: 'build', name: build, state: 'waiting', message: 'The build runs.' });
+  scene.setStatus(kinds.build, build, { state: 'STAGED' });
+  expect(await asJson('shop')).toMatchObject({ kind: 'app', state: 'well', message: "App 'shop' is stopped." });
+});

@@ -22,7 +22,7 @@ import { memoryAskedFor } from '../apps/process-memory.ts';
 import { diffRevisions } from '../apps/revision-diff.ts';
 import { findRevisions, pickRevision } from '../apps/revisions.ts';
 import { absentAfterMs, controllerLog, nobodyTookUp, unlessAbsent } from '../controller-wait.ts';
-import { whyBuild } from './build.ts';
+import { createdAt, isUnderWay, newestOf, whyBuild } from './build.ts';
 import { recordedEnd } from './endings.ts';
 import { warningsAbout } from './evidence.ts';
 import { failureNow, ofInstances, type Finding } from './instances.ts';
@@ -64,12 +64,11 @@ async function readParts({ cluster, space, signal }: SpaceSession, app: Stored<C
   return { app, processes: processesOf(app, processes.items), builds: builds.items };
 }
 
-const created = ({ metadata }: Stored<CFBuild>): string => metadata.creationTimestamp ?? '';
-const ended = (build: Stored<CFBuild>): string => findCondition(build, conditionTypes.succeeded)?.lastTransitionTime ?? created(build);
+const ended = (build: Stored<CFBuild>): string => findCondition(build, conditionTypes.succeeded)?.lastTransitionTime ?? createdAt(build);
 
 /** The newest build, if it failed after everything else that happened to the app. */
 export function failedBuildOf({ app, builds }: Omit<Parts, 'processes'>): Stored<CFBuild> | undefined {
-  const newest = builds.toSorted((a, b) => created(b).localeCompare(created(a)))[0];
+  const newest = newestOf(builds);
   if (newest?.status?.state !== 'FAILED') return undefined;
   const { since = '' } = app.status?.deployment ?? {};
   return ended(newest) >= since ? newest : undefined;
@@ -196,7 +195,11 @@ async function whyChange(session: SpaceSession, parts: Parts, verdicts: readonly
 async function whyAsItIs(session: SpaceSession, parts: Parts): Promise<WhyDetails> {
   const { app, processes } = parts;
   const finding = findingOf(parts);
-  const isToRun = finding.state === 'well' && app.spec.desiredState === 'STARTED';
+  const isStopped = app.spec.desiredState !== 'STARTED';
+  const build = finding.state === 'well' && isStopped ? newestOf(parts.builds) : undefined;
+  // The app starts after it: `kf push` has not said yet that it is to run.
+  if (build !== undefined && isUnderWay(build)) return whyBuild(session, app, build);
+  const isToRun = finding.state === 'well' && !isStopped;
   const end = isToRun ? await recordedEnd(session, app, processes) : undefined;
   return explain(session, parts, end ?? finding);
 }

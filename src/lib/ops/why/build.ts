@@ -40,13 +40,21 @@ export async function whyBuild(session: SpaceSession, app: Stored<CFApp>, build:
   };
 }
 
-const created = ({ metadata }: Stored<CFBuild>): string => metadata.creationTimestamp ?? '';
+/** In RFC 3339; empty when it is not known. */
+export const createdAt = ({ metadata }: Stored<CFBuild>): string => metadata.creationTimestamp ?? '';
+
+/** The one that was created last. */
+export const newestOf = (builds: readonly Stored<CFBuild>[]): Stored<CFBuild> | undefined =>
+  builds.toSorted((a, b) => createdAt(b).localeCompare(createdAt(a)))[0];
+
+/** It has neither succeeded nor failed yet. */
+export const isUnderWay = ({ status }: CFBuild): boolean => status?.state !== 'STAGED' && status?.state !== 'FAILED';
 
 /** The newest build of the app. @throws KfError `not-found` when it has none */
 export async function newestBuild({ cluster, space, signal, bin }: SpaceSession, app: Stored<CFApp>): Promise<Stored<CFBuild>> {
   const labelSelector = `${labels.appGuid}=${app.metadata.name}`;
   const { items } = await cluster.list(kinds.build, { ns: space.guid, labelSelector, signal });
-  const newest = items.toSorted((a, b) => created(b).localeCompare(created(a)))[0];
+  const newest = newestOf(items);
   if (newest !== undefined) return newest;
   throw new KfError('not-found', `App '${app.spec.displayName}' has no build.`, { hints: [`${bin} push ${app.spec.displayName}`] });
 }
