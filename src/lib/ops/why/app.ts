@@ -1,7 +1,7 @@
 // Why an app does not run as it should: the last change that failed, an instance that does not run, or nothing.
 
 import { adviceOn } from '../../api/advice.ts';
-import { desiredInstances, isBuilt, processesOf } from '../../api/app.ts';
+import { desiredInstances, isBuilt, processesOf, webProcess } from '../../api/app.ts';
 import { causeOfDeployment } from '../../api/causes.ts';
 import { findCondition } from '../../api/conditions.ts';
 import { configMapType } from '../../api/core.ts';
@@ -96,8 +96,12 @@ function findingOf({ app, processes }: Parts): Finding {
   if (instance !== undefined) return instance;
   if (deployment?.phase === 'Pending' || deployment?.phase === 'Starting')
     return { state: 'waiting', message: deployment.message ?? 'The app starts.', ...defined({ since: deployment.since }) };
-  const isEmpty = processes.length > 0 && processes.every((process) => desiredInstances(process) === 0);
-  return { state: 'well', message: `App '${app.spec.displayName}' ${isEmpty ? 'is started, and scaled to no instances' : 'runs'}.` };
+  const empty = processes.filter((process) => desiredInstances(process) === 0);
+  // Other processes have no instances unless somebody asks for them.
+  const lacksWeb = empty.some(({ spec }) => spec.processType === webProcess);
+  const isEmpty = processes.length > 0 && empty.length === processes.length;
+  const runs = lacksWeb ? `runs; its process '${webProcess}' is scaled to no instances` : 'runs';
+  return { state: 'well', message: `App '${app.spec.displayName}' ${isEmpty ? 'is started, and scaled to no instances' : runs}.` };
 }
 
 /** By why the controller has not looked at the last change. A busy one will, so nothing has failed. */

@@ -17,6 +17,7 @@ import { noRouteText, urlOf } from '../routes/routes.ts';
 import { appNames } from '../rows.ts';
 import { taskDetails } from '../tasks/tasks.ts';
 import { warningsAbout } from './evidence.ts';
+import { unanswered } from './destinations.ts';
 
 /** Why a task failed, what it waits for, or that it succeeded. */
 export async function whyTask(session: SpaceSession, app: Stored<CFApp>, task: Stored<CFTask>): Promise<WhyDetails> {
@@ -84,6 +85,8 @@ export async function whyRoute(session: SpaceSession, text: string): Promise<Why
   if (failed === undefined) {
     const isLoaded = findCondition(route, conditionTypes.programmed)?.status === 'True';
     const problem = issueProblem(place.domain);
+    const silent = isLoaded ? await unanswered(session, route) : undefined;
+    if (silent !== undefined) return { ...about, ...silent, events: [] };
     if (isLoaded && problem !== undefined) return whyCertificate(session, place, problem);
     const message = isLoaded ? 'The gateway has loaded the route.' : 'The gateway has not loaded the route yet.';
     return { ...about, state: isLoaded ? 'well' : 'waiting', message, events: [], next: [] };
