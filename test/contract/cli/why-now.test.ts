@@ -3,8 +3,9 @@
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { configMapType } from '../../../src/lib/api/core.ts';
 import { eventsName } from '../../../src/lib/api/event-log.ts';
-import { kinds } from '../../../src/lib/api/group.ts';
+import { kinds, labels } from '../../../src/lib/api/group.ts';
 import { statefulSetName } from '../../../src/lib/api/names.ts';
+import { podType } from '../../../src/lib/api/pod-kind.ts';
 import type { WhyDetails } from '../../../src/lib/api/results.ts';
 import { printVerdict } from '../../../src/lib/api/verdicts.ts';
 import type { CFProcessStatus } from '../../../src/lib/api/types.generated.ts';
@@ -198,5 +199,43 @@ describe('a route that the gateway has loaded', () => {
       next: ['kf start shop'],
     });
     expect(stopped).not.toHaveProperty('cause');
+  });
+});
+
+describe('a task that failed', () => {
+  /** With its pod, of which the last line is this. */
+  async function failed(reason: string, exitCode: number, last: string): Promise<WhyDetails> {
+    await scene.ok(...push);
+    const app = nameOf(scene.app());
+    const marks = { [labels.appGuid]: app, [labels.taskGuid]: 'task-guid' };
+    const metadata = { name: 'task-guid', namespace: ns, labels: marks };
+    await scene.cluster.add(kinds.task, { metadata, spec: { appRef: { name: app }, displayName: 'migrate', command: 'x' } });
+    const message = `Failed with exit code: ${String(exitCode)}`;
+    const condition = { type: 'Failed', status: 'True', reason, message, lastTransitionTime: '' };
+    scene.setStatus(kinds.task, 'task-guid', { sequenceId: 1, memoryMB: 64, conditions: [condition] });
+    const spec = { containers: [{ name: 'workload', image: 'any' }] };
+    await scene.cluster.add(podType, { metadata: { ...metadata, name: 'task-guid-abcde' }, spec });
+    scene.cluster.server.on(`GET /api/v1/namespaces/${ns}/pods/task-guid-abcde/log.*`, (call) => call.text(`${last}\n`));
+    return asJson('shop', '--task', '1');
+  }
+
+  it('has its exit code and last lines, in which a shell says that its command is missing', async () => {
+    const line = '/bin/sh: 1: /nope: not found';
+    expect(await failed('Error', 127, line)).toMatchObject({
+      kind: 'task',
+      cause: 'command-not-found',
+      exitCode: 127,
+      log: { tail: expect.arrayContaining([line]) as string[] },
+      next: ['kf run-task shop --command COMMAND', 'kf logs shop --recent'],
+    });
+  });
+
+  it('for its memory has the limit, and the command that runs it with more', async () => {
+    expect(await failed('OOMKilled', 137, 'at work')).toMatchObject({
+      cause: 'oom',
+      message: 'The task used more memory than its limit of 64M and was ended; -m gives it more.',
+      exitCode: 137,
+      next: ['kf run-task shop --command COMMAND -m 128M', 'kf logs shop --recent'],
+    });
   });
 });

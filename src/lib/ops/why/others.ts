@@ -1,49 +1,21 @@
-// Why a task, a route or a service fails.
+// Why a route or a service fails.
 
 import { adviceOn } from '../../api/advice.ts';
-import { causeOfRefusal, causeOfTask, type CauseCode } from '../../api/causes.ts';
+import type { CauseCode } from '../../api/causes.ts';
 import { issuedName, issueProblem } from '../../api/cert-manager.ts';
 import { findCondition } from '../../api/conditions.ts';
 import { conditionTypes, kinds, labels, reasons } from '../../api/group.ts';
 import type { Condition, KubeObject, Stored } from '../../api/object.ts';
-import { podRefusalOf } from '../../api/pod-refusal.ts';
 import type { WhyDetails } from '../../api/results.ts';
-import type { CFApp, CFServiceInstance, CFTask } from '../../api/types.generated.ts';
+import type { CFServiceInstance } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { routesOfText } from '../labels.ts';
 import { isLive, otherHolder, type RoutePlace } from '../routes/holders.ts';
 import { noRouteText, urlOf } from '../routes/routes.ts';
 import { appNames } from '../rows.ts';
-import { taskDetails } from '../tasks/tasks.ts';
 import { warningsAbout } from './evidence.ts';
 import { unanswered } from './destinations.ts';
-
-/** Why a task failed, what it waits for, or that it succeeded. */
-export async function whyTask(session: SpaceSession, app: Stored<CFApp>, task: Stored<CFTask>): Promise<WhyDetails> {
-  const { bin, space } = session;
-  const { displayName } = app.spec;
-  const { name, state, startTime: since, failureReason } = taskDetails(task);
-  const about = { kind: 'task' as const, name, since };
-  if (state === 'SUCCEEDED')
-    return { ...about, state: 'well', message: `Task '${name}' of app '${displayName}' succeeded.`, events: [], next: [] };
-  const events = await warningsAbout(session, new Set([task.metadata.name]));
-  if (state === 'FAILED') {
-    const { reason, message } = findCondition(task, conditionTypes.failed) ?? { reason: '', message: '' };
-    const cause = causeOfTask(reason, message);
-    const next = adviceOn(cause, { bin, app: displayName, ns: space.guid });
-    return { ...about, state: 'failed', cause, message: failureReason ?? 'The cause is unknown.', events, next };
-  }
-  const refused = podRefusalOf(task);
-  if (refused !== undefined) {
-    const cause = causeOfRefusal(refused.message);
-    const next = adviceOn(cause, { bin, app: displayName, ns: space.guid });
-    return { ...about, state: 'waiting', cause, message: refused.message, events, next };
-  }
-  const ready = findCondition(task, conditionTypes.ready);
-  const awaited = ready?.status === 'False' ? ready.message : `The task is ${state.toLowerCase()}.`;
-  return { ...about, state: 'waiting', message: awaited, events, next: [`${bin} logs ${displayName}`] };
-}
 
 /** The first condition of these that says no. */
 const refusal = (object: Stored<KubeObject>, ...types: string[]): Condition | undefined =>

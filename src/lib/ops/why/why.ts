@@ -6,7 +6,8 @@ import { findApp, findService } from '../find.ts';
 import { findTask } from '../tasks/tasks.ts';
 import { whyApp } from './app.ts';
 import { newestBuild, whyBuild } from './build.ts';
-import { whyRoute, whyService, whyTask } from './others.ts';
+import { whyRoute, whyService } from './others.ts';
+import { whyTask } from './task.ts';
 
 /** What a user asks about: a route, a service, or an app with one of its parts. */
 export interface Asked {
