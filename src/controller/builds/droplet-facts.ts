@@ -43,7 +43,7 @@ export async function readFacts(context: Context, live: Stored<BuildWorkload>, d
     };
   const outcome = askRegistry(context, image, credential);
   if (outcome === undefined) return { state: 'asked' };
-  if (outcome.ok) return outcome.value;
+  if (outcome.ok) return factsOf(outcome.value);
   const { kind, message } = classifyReadError(image, outcome.error);
   if (kind === 'unreachable' && waitedMs <= registryPatienceMs)
     return { state: 'unanswered', message: `The build is done, but its droplet cannot be read yet: ${message}` };
@@ -63,13 +63,13 @@ async function readCredential(context: Context, { metadata }: Stored<BuildWorklo
   return Buffer.from(text).toString('base64');
 }
 
-function askRegistry(context: Context, image: string, auth: string): Outcome<FactsOutcome> | undefined {
+function askRegistry(context: Context, image: string, auth: string): Outcome<ImageFacts> | undefined {
   const info = context.info();
   const dockerConfigs = [JSON.stringify({ auths: { [info.registry.pushHost]: { auth } } })];
   const architecture = process.arch === 'x64' ? 'amd64' : process.arch;
-  const options = { dockerConfigs, insecureRegistries: insecureRegistries(info), architecture };
-  // The label itself may be large, and an outcome is kept for a while when its build is deleted.
-  return context.outside(`droplet ${image}`, 15_000, async (signal) => factsOf(await readImage(image, { ...options, signal })));
+  return context.outside(`droplet ${image}`, 15_000, (signal) =>
+    readImage(image, { dockerConfigs, insecureRegistries: insecureRegistries(info), architecture, signal }),
+  );
 }
 
 function factsOf({ buildMetadata }: ImageFacts): FactsOutcome {
