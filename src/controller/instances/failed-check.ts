@@ -50,5 +50,7 @@ export function withLines(problem: Problem, log: LogEnds | undefined, { port }: 
   const other = portIn(lines);
   if (other === undefined || port === undefined || other.port === port) return problem;
   const says = `The app's own log says that it listens on port ${String(other.port)}; it must listen on the port in $PORT, which is ${String(port)}.`;
-  return { ...problem, cause: 'wrong-port', message: `${problem.message} ${says}` };
+  // It may end with the kubelet's words.
+  const message = problem.message.endsWith('.') ? problem.message : `${problem.message}.`;
+  return { ...problem, cause: 'wrong-port', message: `${message} ${says}` };
 }
