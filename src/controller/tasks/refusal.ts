@@ -27,7 +27,8 @@ const notReady = ({ reason, message }: { reason: string; message: string }): Sta
   message,
 });
 
-const started: Statement = { type: conditionTypes.started, status: 'True', reason: 'JobStarted', message: '' };
+/** Of a run whose Job exists. */
+export const started: Statement = { type: conditionTypes.started, status: 'True', reason: 'JobStarted', message: '' };
 
 /** True for a Job that has no pod, and has had none. */
 const hasNone = ({ status = {} }: Stored<Job>): boolean => (status.active ?? 0) + (status.failed ?? 0) + (status.succeeded ?? 0) === 0;

@@ -16,7 +16,7 @@ import type { Result } from '../runtime/result.ts';
 import { conditionsWith, readyStatement, writeStatus, type Statement } from '../runtime/status.ts';
 import { wholeOf } from '../runtime/whole.ts';
 import { splitKey } from '../runtime/store.ts';
-import { awaitPod } from './refusal.ts';
+import { awaitPod, started } from './refusal.ts';
 
 const keyOfTask = (object: Stored<Job> | Stored<Pod>): string[] => {
   const name = object.metadata.labels?.[labels.taskGuid];
@@ -67,8 +67,6 @@ async function write(context: Context, workload: Stored<TaskWorkload>, ...statem
     conditions: conditionsWith(workload, ...statements, readyStatement),
   });
 }
-
-const started: Statement = { type: conditionTypes.started, status: 'True', reason: 'JobStarted', message: '' };
 
 /** Lets the Job run when its task has recorded the start too. A TaskWorkload without a task needs no other record. */
 async function release(context: Context, workload: Stored<TaskWorkload>, job: Stored<Job>): Promise<void> {
