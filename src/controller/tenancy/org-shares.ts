@@ -5,7 +5,7 @@ import { resourceQuotaType, type ResourceQuota } from '../../lib/api/core.ts';
 import { annotations, kinds, limitsName } from '../../lib/api/group.ts';
 import type { KubeObject, ResourceType, Stored } from '../../lib/api/object.ts';
 import { memoryResource } from '../../lib/api/quotas.ts';
-import { parseQuantity } from '../../lib/api/sizes.ts';
+import { megabyte, parseQuantity } from '../../lib/api/sizes.ts';
 import type { CFSpace } from '../../lib/api/types.generated.ts';
 import { isAlreadyExists } from '../../lib/kube/errors.ts';
 import { buildLimits, wholeLimits, type Limits, type LimitsKind } from '../../templates/limits.ts';
@@ -124,8 +124,6 @@ function lookAt(context: Context, share: Share, resources: readonly string[]): L
   });
   return { signature: JSON.stringify([spec?.hard, status?.hard, held]), isCounted: held.every(({ used, there }) => used === there) };
 }
-
-const megabyte = 2 ** 20;
 
 /** A quota of cf has whole megabytes. */
 const textOf = (resource: string, amount: number, isExact: boolean): string =>

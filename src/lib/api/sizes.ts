@@ -2,6 +2,9 @@
 
 import { KfError } from '../errors.ts';
 
+/** Bytes of cf's megabyte. */
+export const megabyte = 1024 ** 2;
+
 const units: Record<string, number> = { B: 0, K: 1, KB: 1, M: 2, MB: 2, G: 3, GB: 3, T: 4, TB: 4 };
 
 /** Bytes of a text such as `512K`, or undefined when it is not a size with a unit. */
@@ -15,7 +18,7 @@ export function parseBytes(text: string): number | undefined {
 /** Whole megabytes of a text such as `1G`; undefined for other texts, for 0 and for less than a megabyte. */
 export function parseMegabytes(text: string): number | undefined {
   const bytes = parseBytes(text);
-  return bytes === undefined || bytes < 1024 ** 2 ? undefined : Math.floor(bytes / 1024 ** 2);
+  return bytes === undefined || bytes < megabyte ? undefined : Math.floor(bytes / megabyte);
 }
 
 /** Bytes per second of a log rate: a size, `0`, or -1 for unlimited; undefined for other texts. */
@@ -36,7 +39,7 @@ const quantityUnits: Record<string, number> = {
   P: 1e15,
   E: 1e18,
   Ki: 1024,
-  Mi: 1024 ** 2,
+  Mi: megabyte,
   Gi: 1024 ** 3,
   Ti: 1024 ** 4,
   Pi: 1024 ** 5,
@@ -79,7 +82,7 @@ export function formatBytes(bytes: number): string {
 
 /** `256M` for 256, `1G` for 1024. */
 export function formatMegabytes(megabytes: number): string {
-  return formatBytes(megabytes * 1024 ** 2);
+  return formatBytes(megabytes * megabyte);
 }
 
 /** `1 file`, `2 files`. */

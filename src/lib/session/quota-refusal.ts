@@ -3,13 +3,11 @@
 import { resourceQuotaType, type ResourceQuota } from '../api/core.ts';
 import type { KubeObject } from '../api/object.ts';
 import { limitOf, readApplied, type EnforcedLimit } from '../api/quotas.ts';
-import { counted, formatBytes, parseQuantity } from '../api/sizes.ts';
+import { counted, formatBytes, megabyte, parseQuantity } from '../api/sizes.ts';
 import { KfError } from '../errors.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import { KubeError } from '../kube/errors.ts';
 import { readExceeded } from '../kube/refusals.ts';
-
-const megabyte = 2 ** 20;
 
 const nouns: Record<EnforcedLimit, string> = {
   totalMemoryMB: 'memory',

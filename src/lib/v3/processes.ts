@@ -6,8 +6,8 @@ import type { InstanceDetails } from '../api/results.ts';
 import type { CFProcess } from '../api/types.generated.ts';
 import { defined } from '../defined.ts';
 import { identityOf, metadataOf, toOne, type LinkTo, type V3Resource } from './resource.ts';
+import { megabyte } from '../api/sizes.ts';
 
-const megabyte = 1024 ** 2;
 const unlimited = -1;
 
 const orNull = <T>(value: T | undefined): T | null => value ?? null;

@@ -2,13 +2,11 @@
 
 import { instanceCountsOf } from '../../api/app.ts';
 import type { Stored } from '../../api/object.ts';
-import { counted } from '../../api/sizes.ts';
+import { counted, megabyte } from '../../api/sizes.ts';
 import type { CFApp, CFProcess } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { needsOfInstances, quotaRefusal, readQuotas, type Need } from './quota-left.ts';
-
-const megabyte = 2 ** 20;
 
 /** What more instances of a process take. */
 function needsOf({ memoryMB, diskQuotaMB }: CFProcess['spec'], more: number): Need[] {

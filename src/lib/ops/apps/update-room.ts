@@ -3,7 +3,7 @@
 import { desiredInstances, instanceCountsOf } from '../../api/app.ts';
 import type { Stored } from '../../api/object.ts';
 import { maxInFlightOf, type RolloutOptions } from '../../api/rollout.ts';
-import { counted } from '../../api/sizes.ts';
+import { counted, megabyte } from '../../api/sizes.ts';
 import type { CFApp, CFProcess, CFRoute, RouteDestination } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import type { ProcessPlan } from '../../manifest/plan.ts';
@@ -13,7 +13,6 @@ import { areEnding } from '../instances/pods.ts';
 import { readDefaultStrategy } from './default-strategy.ts';
 import { needsOfInstances, quotaRefusal, readQuotas, type Need } from './quota-left.ts';
 
-const megabyte = 1024 ** 2;
 /** Instances of an earlier update or of a deleted app may be ending: that takes the drain and the grace period. */
 const patienceMs = 20_000;
 const lookAgainMs = 1_000;

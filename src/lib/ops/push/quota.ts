@@ -4,14 +4,12 @@ import { processDefaults, webProcess } from '../../api/app.ts';
 import { kinds, limitsName } from '../../api/group.ts';
 import type { KfInfo } from '../../api/kf-info.ts';
 import { readApplied } from '../../api/quotas.ts';
-import { counted, formatMegabytes } from '../../api/sizes.ts';
+import { counted, formatMegabytes, megabyte } from '../../api/sizes.ts';
 import { KfError } from '../../errors.ts';
 import type { AppPlan, ProcessPlan } from '../../manifest/plan.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { buildContainers } from '../../../templates/build-job.ts';
 import { appInstances, quotaRefusal, readQuotas, type Need, type QuotaRefusal, type ResourceQuota } from '../apps/quota-left.ts';
-
-const megabyte = 1024 ** 2;
 
 interface ProcessSize {
   instances: number;

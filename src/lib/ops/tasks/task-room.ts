@@ -7,8 +7,7 @@ import type { CFApp } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { appInstances, needsOfInstances, quotaRefusal, readQuotas, type Need } from '../apps/quota-left.ts';
-
-const megabyte = 2 ** 20;
+import { megabyte } from '../../api/sizes.ts';
 
 /** As the controller chooses it: 0 is no size. */
 const firstSize = (...sizes: (number | undefined)[]): number => sizes.find((size) => size !== undefined && size > 0) ?? 0;
