@@ -107,6 +107,17 @@ describe('a route to two apps, of which one', () => {
     await shares(both, pair);
   });
 
+  test('is unmapped and mapped again and again, loses no request', async () => {
+    const clients = Array.from({ length: 4 }, () => Promise.withResolvers<undefined>());
+    const seen = clients.map(({ promise }) => answersDuring(() => promise, pair));
+    for (let round = 0; round < 12; round += 1) {
+      await kf.ok('unmap-route', second, domain, '-n', pair);
+      await kf.ok('map-route', second, domain, '-n', pair);
+    }
+    for (const { resolve } of clients) resolve(undefined);
+    expect((await Promise.all(seen)).flatMap(failures)).toEqual([]);
+  });
+
   test('has no instances, sends no request to it, and loses none', async () => {
     expect(failures(await answersDuring(() => kf.ok('scale', second, '-i', '0'), pair))).toEqual([]);
     // The command ends when the instance does; the gateway learns of it a moment later.

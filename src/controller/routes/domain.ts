@@ -2,16 +2,17 @@
 
 import type { Stored } from '../../lib/api/object.ts';
 import { configMapType } from '../../lib/api/core.ts';
+import { isRedirected } from '../../lib/api/gateway.ts';
 import { kinds } from '../../lib/api/group.ts';
 import type { CFDomain } from '../../lib/api/types.generated.ts';
 import { watch, type Context, type Reconciler } from '../runtime/reconciler.ts';
 import { conditionsWith, readyStatement, writeMetadata, writeStatus, type Statement } from '../runtime/status.ts';
 import { keyOf, splitKey } from '../runtime/store.ts';
-import { isInternal, sweepSlices } from './internal.ts';
+import { isInternal, lookAfterSlices, slicesLookMs } from './internal.ts';
 import { ensureRedirect } from './redirect.ts';
 
-/** How often addresses of deleted routes on an internal domain are looked for, and whether the redirection of a domain is still there. */
-const sweepMs = 600_000;
+/** How often it is looked whether the redirection of a domain is still there: until it comes back, no route answers http. */
+const redirectLookMs = 4_000;
 
 /** An older domain whose name equals, contains or lies in the name of this one. */
 function overlapping(domain: Stored<CFDomain>, all: readonly Stored<CFDomain>[]): Stored<CFDomain> | undefined {
@@ -55,8 +56,8 @@ export const domainReconciler: Reconciler = {
           };
     await ensureRedirect(context, domain, other === undefined);
     await writeStatus(context, kinds.domain, domain, { ...domain.status, conditions: conditionsWith(domain, statement) });
-    if (!isInternal(domain)) return domain.spec.httpRedirect === true ? { requeueAfterMs: sweepMs } : undefined;
-    await sweepSlices(context);
-    return { requeueAfterMs: sweepMs };
+    if (!isInternal(domain)) return isRedirected(domain, context.info().gateway.https) ? { requeueAfterMs: redirectLookMs } : undefined;
+    await lookAfterSlices(context);
+    return { requeueAfterMs: slicesLookMs };
   },
 };

@@ -13,11 +13,22 @@ import { Remembered } from '../runtime/memory.ts';
 import { contains } from '../runtime/merge-patch.ts';
 import type { Context, Stores } from '../runtime/reconciler.ts';
 
-/** How long a slice counts as unchanged after it was read or written; it is looked at again after this time. */
-export const sliceTrustMs = 60_000;
+/** How often a route is looked at whose slices {@link known} may have lost. */
+export const routeLookMs = 60_000;
+/** How often the slices are compared with {@link known}: a slice that somebody deletes comes back after this time. */
+export const slicesLookMs = 4_000;
+/** How often slices of deleted routes are looked for while {@link known} has none. */
+const sweepMs = 600_000;
+
+interface Written {
+  text: string;
+  at: number;
+}
 
 /** The last content of each slice. */
-const known = new Remembered(() => new BoundedMap<string, { text: string; at: number }>(5_000));
+const known = new Remembered(() => new BoundedMap<string, Written>(5_000));
+/** The text of a slice that is not wanted. */
+const none = 'null';
 
 export const isInternal = (domain: CFDomain | undefined): boolean => domain?.spec.internal === true;
 
@@ -35,11 +46,20 @@ function addressesOf(route: Stored<CFRoute>, stores: Stores): string[] {
 
 async function ensureSlice(context: Context, name: string, wanted: EndpointSlice | undefined): Promise<void> {
   const memory = context.memory.of(known);
-  const text = JSON.stringify(wanted ?? null);
-  const before = memory.get(name);
-  if (before?.text === text && context.now() - before.at < sliceTrustMs) return;
+  const text = wanted === undefined ? none : JSON.stringify(wanted);
+  if (memory.get(name)?.text === text) return;
   memory.delete(name);
   const live = await context.cluster.get(endpointSliceType, internalNamespace, name, context.signal);
+  await bring(context, name, wanted, live);
+  memory.set(name, { text, at: context.now() });
+}
+
+async function bring(
+  context: Context,
+  name: string,
+  wanted: EndpointSlice | undefined,
+  live: Stored<EndpointSlice> | undefined,
+): Promise<void> {
   if (wanted === undefined) {
     const uid = live?.metadata.uid;
     if (uid !== undefined) await context.cluster.delete(endpointSliceType, internalNamespace, name, { uid, signal: context.signal });
@@ -49,7 +69,6 @@ async function ensureSlice(context: Context, name: string, wanted: EndpointSlice
     const patch = { metadata, endpoints: wanted.endpoints, ports: wanted.ports };
     await context.cluster.mergePatch(endpointSliceType, internalNamespace, name, patch, { signal: context.signal });
   }
-  memory.set(name, { text, at: context.now() });
 }
 
 async function createSlice(context: Context, wanted: EndpointSlice): Promise<void> {
@@ -92,10 +111,30 @@ export async function removeSlices(context: Context, route: { namespace: string;
   }
 }
 
-/** Removes the slices of routes that were deleted while no controller ran. */
-export async function sweepSlices(context: Context): Promise<void> {
+const looked = new Remembered(() => ({ at: -Infinity }));
+
+/**
+ * Restores the slices that somebody deleted or changed, and removes those of routes that were deleted while no controller ran. One list serves all
+ * routes.
+ */
+export async function lookAfterSlices(context: Context): Promise<void> {
+  const started = context.now();
+  const last = context.memory.of(looked);
+  const written = context.memory.of(known);
+  if (![...written.values()].some(({ text }) => text !== none) && started - last.at < sweepMs) return;
   const { items } = await context.cluster.list(endpointSliceType, { ns: internalNamespace, signal: context.signal });
-  for (const { metadata } of items) {
+  last.at = started;
+  const live = new Map(items.map((slice) => [slice.metadata.name, slice]));
+  for (const [name, entry] of [...written]) {
+    // The list may not have what was written since, or is being written.
+    if (entry.at >= started || written.get(name) !== entry) continue;
+    await bring(context, name, entry.text === none ? undefined : (JSON.parse(entry.text) as EndpointSlice), live.get(name));
+  }
+  await sweep(context, items);
+}
+
+async function sweep(context: Context, slices: readonly Stored<EndpointSlice>[]): Promise<void> {
+  for (const { metadata } of slices) {
     const { [labels.spaceGuid]: ns, [labels.routeGuid]: name, [labels.managedBy]: manager } = metadata.labels ?? {};
     if (manager !== 'kf' || ns === undefined || name === undefined) continue;
     if (context.stores.of(kinds.route).get(ns, name) !== undefined) continue;

@@ -1,4 +1,4 @@
-// Which destinations of a route get requests: those with ready instances, as long as there are any.
+// Which destinations of a route get requests: those with ready instances that the gateway reaches, as long as there are any.
 
 import { mainBackends, type HttpRoute } from '../../lib/api/gateway.ts';
 import type { Stored } from '../../lib/api/object.ts';
@@ -6,7 +6,9 @@ import { byDestination } from '../../templates/route-room.ts';
 import { BoundedMap } from '../runtime/bounded-map.ts';
 import { Remembered } from '../runtime/memory.ts';
 import type { Context } from '../runtime/reconciler.ts';
+import { gatewayCatchUpMs } from '../rollout/traffic-probe.ts';
 import type { Backends, DestinationBackend } from './backends.ts';
+import { defined } from '../../lib/defined.ts';
 
 /** The gateway learns of an instance's address later than the controller. A destination that had no instance gets requests after this time. */
 const enterMs = 2_000;
@@ -16,8 +18,18 @@ type Presence = 'stays' | 'enters' | 'away';
 interface Destination {
   backends: DestinationBackend[];
   presence: Presence;
-  /** After so many milliseconds it gets requests. */
+  /** After so many milliseconds it gets requests at the latest. */
   entersIn: number;
+  /** It waits for an answer of these. */
+  asked?: DestinationBackend[];
+}
+
+/** What is known of the gateway. */
+interface Gateway {
+  /** Services that plain requests reach now. */
+  named: ReadonlySet<string>;
+  /** Services that have answered a request through the gateway; undefined when it cannot be asked. */
+  answered: Set<string> | undefined;
 }
 
 const hasShare = ({ weight }: DestinationBackend): boolean => weight > 0;
@@ -25,19 +37,25 @@ const hasShare = ({ weight }: DestinationBackend): boolean => weight > 0;
 /** When a destination was first seen with a ready instance. The clock of a node may be wrong, and then the time in its pods is too. */
 const firstSeen = new Remembered(() => new BoundedMap<string, number>(5_000));
 
-function look(context: Context, own: DestinationBackend[], named: ReadonlySet<string>): Destination {
+function look(context: Context, own: DestinationBackend[], { named, answered }: Gateway): Destination {
   const [now, seen, key] = [context.now(), context.memory.of(firstSeen), `${own[0]?.route ?? ''}/${own[0]?.destination ?? ''}`];
   const serving = own.filter((backend) => hasShare(backend) && backend.isReady);
   if (serving.length === 0) {
     seen.delete(key);
+    for (const { service } of own) answered?.delete(service);
     return { backends: own, presence: 'away', entersIn: 0 };
   }
   const first = seen.get(key) ?? now;
   seen.set(key, first);
   const since = Math.min(first, ...serving.map(({ readySince = now }) => readySince));
-  const isNamed = serving.some(({ service }) => named.has(service));
-  const entersIn = isNamed ? 0 : since + enterMs - now;
-  return { backends: own, presence: entersIn > 0 ? 'enters' : 'stays', entersIn };
+  const isNamed = ({ service }: DestinationBackend): boolean => named.has(service);
+  const entersIn = serving.some(isNamed) ? 0 : since + enterMs - now;
+  if (entersIn > 0) return { backends: own, presence: 'enters', entersIn };
+  const latest = first + gatewayCatchUpMs - now;
+  const isAsked = answered !== undefined && latest > 0 && !own.some(isNamed) && !serving.every(({ service }) => answered.has(service));
+  return isAsked
+    ? { backends: own, presence: 'enters', entersIn: latest, asked: serving }
+    : { backends: own, presence: 'stays', entersIn: 0 };
 }
 
 const sum = (backends: readonly DestinationBackend[]): number => backends.reduce((total, { weight }) => total + weight, 0);
@@ -51,15 +69,26 @@ function withinDestination(own: readonly DestinationBackend[], isOnly: boolean):
   return own.map((backend) => ({ ...backend, weight: backend.isReady ? Math.round(backend.weight * factor) : 0 }));
 }
 
+export interface Present extends Backends {
+  /** After how many milliseconds the backends change by themselves. */
+  changesInMs?: number;
+  /** Backends that get requests when they have answered through the gateway. Until then their weight is 0. */
+  entering: DestinationBackend[];
+  /** `uid` of each route, or half, of which a destination waits for its requests. */
+  awaited: ReadonlySet<string>;
+}
+
 /**
- * Leaves out destinations without ready instances while others have some. A process that waits for its weights does not see them in the route until they
- * are there. If no destination has instances, all keep their shares, and the gateway answers for them.
+ * Leaves out destinations without ready instances while others have some, and those that the gateway may not reach yet: it can load a route before it
+ * knows the addresses of a Service. A process that waits for its weights does not see them in the route until they are there. If no destination has
+ * instances, all keep their shares, and the gateway answers for them.
  * @param live the HTTPRoute as it is now
- * @returns the backends, and after how many milliseconds they change by themselves
+ * @param answered names of the Services that have answered a request through this route; undefined when the gateway cannot be asked. A Service
+ * without ready instances is removed from it.
  */
-export function present(context: Context, all: Backends, live: Stored<HttpRoute> | undefined): Backends & { changesInMs?: number } {
+export function present(context: Context, all: Backends, live: Stored<HttpRoute> | undefined, answered?: Set<string>): Present {
   const named = new Set(mainBackends(live).map(({ name }) => name));
-  const groups = byDestination(all.backends).map((own) => look(context, own, named));
+  const groups = byDestination(all.backends).map((own) => look(context, own, { named, answered }));
   const shared = groups.filter(({ backends }) => backends.some(hasShare));
   const isOnly = shared.length < 2;
   const best = (['stays', 'enters'] as const).find((presence) => shared.some((one) => one.presence === presence));
@@ -77,6 +106,9 @@ export function present(context: Context, all: Backends, live: Stored<HttpRoute>
       ? destination.backends.map((backend) => ({ ...backend, weight: 0 }))
       : withinDestination(destination.backends, isOnly),
   );
-  const waits = out.filter(({ presence }) => presence === 'enters').map(({ entersIn }) => entersIn);
-  return { ...all, backends, serving, ...(waits.length === 0 ? {} : { changesInMs: Math.min(...waits) }) };
+  const waiting = out.filter(({ presence }) => presence === 'enters');
+  const awaited = new Set(waiting.flatMap((one) => one.backends.map(({ route }) => route)));
+  const entering = waiting.flatMap(({ asked = [] }) => asked);
+  const changesInMs = waiting.length === 0 ? undefined : Math.min(...waiting.map(({ entersIn }) => entersIn));
+  return { ...all, backends, serving, entering, awaited, ...defined({ changesInMs }) };
 }

@@ -22,15 +22,16 @@ import { contains } from '../runtime/merge-patch.ts';
 import { WaitingError, type Result } from '../runtime/result.ts';
 import { conditionsWith, notReady, readyStatement, writeMetadata, writeStatus, type Statement, type StatusOf } from '../runtime/status.ts';
 import { keyOf, splitKey } from '../runtime/store.ts';
-import { appIndexes, appsByDroplet, routesByApp, spaceOf } from '../relations.ts';
+import { appIndexes, appsByDroplet, gatewayAddress, routesByApp, spaceOf } from '../relations.ts';
 import { refusedClaim } from '../names/leases.ts';
 import { markFeature, pathExpressionFeature } from '../rollout/traffic-probe.ts';
-import { isNewlyMapped, Programming } from './programming.ts';
+import { isFollowed, isNewlyMapped, Programming } from './programming.ts';
 import { claimRoute, distrust, routesByHost } from './hosts.ts';
-import { ensureSlices, isInternal, removeSlices, sliceTrustMs } from './internal.ts';
+import { ensureSlices, isInternal, removeSlices, routeLookMs } from './internal.ts';
 import { backendsOf, effectiveDestinations, type Backends } from './backends.ts';
-import { present } from './presence.ts';
-import { ensureServices, removeServices, servicesByRoute, servicesOf } from './services.ts';
+import { present, type Present } from './presence.ts';
+import { ensureServicesInRoom } from './room.ts';
+import { removeServices, servicesByRoute, servicesOf } from './services.ts';
 import { ensureGrants, lackOfRoom, servicesInUse, sharedBackends } from './shares.ts';
 import { halvesByOwner, httpRouteOf, isHalf, lostHalves, withPartners } from '../shared-routes.ts';
 import { instancesByProcess, watchInstances } from '../instances/pod-instances.ts';
@@ -151,18 +152,32 @@ async function reconcileRoute(context: Context, live: Stored<CFRoute>): Promise<
   }
   try {
     if (isInternal(domain)) return await reconcileInternal(context, route, domain, claim.claimed);
-    const { changesInMs, ...status } = isHalf(route) ? await ensureHalf(context, route, domain) : await ensureParts(context, route, domain);
+    const { changesInMs, entering, awaited, ...status } = isHalf(route)
+      ? await ensureHalf(context, route, domain)
+      : await ensureParts(context, route, domain);
+    const { statement, requeueAfterMs } = context.memory.of(programming).look(context, route, entering);
     // Whoever maps an app waits until it gets requests, also an app that was started a moment ago.
-    const isEntering = changesInMs !== undefined && isNewlyMapped(route);
-    const { statement, requeueAfterMs } = isEntering ? {} : context.memory.of(programming).look(context, route);
-    const [ready, programmed] = withRoom(context, route, statement);
+    const isEntering = awaited?.has(route.metadata.uid) === true && isNewlyMapped(route) && statement?.status === 'True';
+    const [ready, programmed] = withRoom(context, route, isEntering ? undefined : statement);
     await write(context, route, status, claim.claimed, ready, ...(programmed === undefined ? [] : [programmed]));
     const next = Math.min(requeueAfterMs ?? Infinity, changesInMs ?? Infinity);
     return Number.isFinite(next) ? { requeueAfterMs: next } : undefined;
   } catch (error) {
-    await write(context, route, { ...route.status }, claim.claimed, notReady(error));
+    await write(context, route, { ...route.status }, claim.claimed, notReady(error), ...programmedBefore(context, route));
     throw error;
   }
+}
+
+/**
+ * Programmed of a route whose change is refused: the gateway may load the form before the change only now, and Services that this form does not name make
+ * room then. The generation stays that of the condition before, because the gateway has not loaded the present one.
+ */
+function programmedBefore(context: Context, route: Stored<CFRoute>): Statement[] {
+  const live = httpRouteOf(route, context.stores);
+  if (isHalf(route) || live === undefined || isFollowed(route, live)) return [];
+  const { statement } = context.memory.of(programming).look(context, route);
+  const observedGeneration = findCondition(route, conditionTypes.programmed)?.observedGeneration ?? 0;
+  return statement === undefined ? [] : [{ ...statement, observedGeneration }];
 }
 
 /** Ready and Programmed of a route, some of whose destinations may have no room in the HTTPRoute. */
@@ -183,7 +198,7 @@ async function reconcileInternal(context: Context, route: Stored<CFRoute>, domai
   const message = 'The name service of the cluster has the addresses of the ready instances.';
   const loaded: Statement = { type: conditionTypes.programmed, status: 'True', reason: reasons.loaded, message };
   await write(context, route, status, claimed, readyStatement, loaded);
-  return { requeueAfterMs: sliceTrustMs };
+  return { requeueAfterMs: routeLookMs };
 }
 
 async function write(context: Context, route: Stored<CFRoute>, status: StatusOf<CFRoute>, ...statements: Statement[]): Promise<void> {
@@ -213,30 +228,28 @@ async function withoutVanishedApps(context: Context, route: Stored<CFRoute>): Pr
   return writeMetadata(context, kinds.route, patched, { annotations: { [annotations.appGuids]: appGuidsOf(patched) } });
 }
 
-async function ensureParts(
-  context: Context,
-  route: Stored<CFRoute>,
-  domain: Stored<CFDomain>,
-): Promise<StatusOf<CFRoute> & { changesInMs?: number }> {
+/** What of a route's parts changes by itself (see {@link present}). */
+type Changes = Partial<Pick<Present, 'changesInMs' | 'entering' | 'awaited'>>;
+
+async function ensureParts(context: Context, route: Stored<CFRoute>, domain: Stored<CFDomain>): Promise<StatusOf<CFRoute> & Changes> {
   const { fqdn, uri } = addressOf(route, domain);
   const destinations = effectiveDestinations(route, context.stores);
   const live = httpRouteOf(route, context.stores);
-  const { changesInMs, ...backends } = present(context, sharedBackends(route, destinations, context.stores), live);
-  await ensureServices(context, route, backends);
-  await ensureHttpRoute(context, route, fqdn, backends, sectionsOf(context, domain));
-  await removeServices(context, keyOf(route), new Set(servicesOf(backends)));
-  return { ...route.status, fqdn, uri, destinations: destinations.map(withDefaults), ...defined({ changesInMs }) };
+  const answered = gatewayAddress(context, route) === undefined ? undefined : context.memory.of(programming).answeredOf(route);
+  const all = sharedBackends(route, destinations, context.stores);
+  const { changesInMs, entering, awaited, ...backends } = present(context, all, live, answered);
+  await ensureServicesInRoom(context, route, backends);
+  const isPresent = await ensureHttpRoute(context, route, fqdn, backends, sectionsOf(context, domain));
+  if (isPresent && live !== undefined && isFollowed(route, live))
+    await removeServices(context, keyOf(route), new Set(servicesOf(backends)));
+  return { ...route.status, fqdn, uri, destinations: destinations.map(withDefaults), entering, awaited, ...defined({ changesInMs }) };
 }
 
 /** A half has no HTTPRoute: the owner's leads to its Services, as soon as they and their grants are there. */
-async function ensureHalf(
-  context: Context,
-  route: Stored<CFRoute>,
-  domain: Stored<CFDomain>,
-): Promise<StatusOf<CFRoute> & { changesInMs?: number }> {
+async function ensureHalf(context: Context, route: Stored<CFRoute>, domain: Stored<CFDomain>): Promise<StatusOf<CFRoute> & Changes> {
   const destinations = effectiveDestinations(route, context.stores);
   const backends = backendsOf(route, destinations, context.stores);
-  await ensureServices(context, route, backends);
+  await ensureServicesInRoom(context, route, backends);
   await ensureGrants(context, route, servicesOf(backends));
   await removeServices(context, keyOf(route), new Set([...servicesOf(backends), ...servicesInUse(route, context.stores)]));
   return { ...route.status, ...addressOf(route, domain), destinations: destinations.map(withDefaults) };
@@ -252,13 +265,14 @@ function sectionsOf(context: Context, domain: Stored<CFDomain>): string[] | unde
   return isRedirected(domain, https) ? httpsListenersOf(domain, https) : undefined;
 }
 
+/** @returns true when the HTTPRoute has been so before */
 async function ensureHttpRoute(
   context: Context,
   route: Stored<CFRoute>,
   fqdn: string,
   { backends, serving, serves }: Backends,
   sections: readonly string[] | undefined,
-): Promise<void> {
+): Promise<boolean> {
   const { namespace, name } = route.metadata;
   const live = context.stores.of(httpRouteType).get(namespace, name);
   const { gateway } = context.info();
@@ -276,11 +290,11 @@ async function ensureHttpRoute(
   });
   if (live === undefined) {
     await context.cluster.create(httpRouteType, wanted, { signal: context.signal });
-    return;
+    return false;
   }
   const { annotations: marks = {}, labels: marked, ownerReferences } = wanted.metadata;
   const stale = Object.keys(live.metadata.annotations ?? {}).filter((key) => key.startsWith('serving.kf.') && !(key in marks));
-  if (stale.length === 0 && contains(live, { metadata: { annotations: marks, labels: marked }, spec: wanted.spec })) return;
+  if (stale.length === 0 && contains(live, { metadata: { annotations: marks, labels: marked }, spec: wanted.spec })) return true;
   const removed = Object.fromEntries(stale.map((key) => [key, null]));
   const metadata = {
     resourceVersion: live.metadata.resourceVersion,
@@ -289,6 +303,7 @@ async function ensureHttpRoute(
     ownerReferences,
   };
   await context.cluster.mergePatch(httpRouteType, namespace, name, { metadata, spec: wanted.spec }, { signal: context.signal });
+  return false;
 }
 
 async function removeAll(context: Context, routeKey: string): Promise<void> {

@@ -49,7 +49,7 @@ async function reapply(context: Context, live: Stored<Service>, wanted: Service)
   await context.cluster.mergePatch(serviceType, namespace, name, patch, { signal: context.signal });
 }
 
-/** Removes Services that no backend names any more. The HTTPRoute has been updated before, so it does not refer to them. */
+/** Removes Services that no backend names any more. The gateway has loaded an HTTPRoute without them before, or the route is gone. */
 export async function removeServices(context: Context, routeKey: string, kept: ReadonlySet<string>): Promise<void> {
   const orphans = context.stores
     .of(serviceType)

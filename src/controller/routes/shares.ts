@@ -2,27 +2,42 @@
 
 import type { Stored } from '../../lib/api/object.ts';
 import { serviceType, type Service } from '../../lib/api/core.ts';
-import { httpRouteType, referenceGrantType, type HttpRoute, type ReferenceGrant } from '../../lib/api/gateway.ts';
+import { kinds } from '../../lib/api/group.ts';
+import { backendsIn, httpRouteType, referenceGrantType, type HttpRoute, type ReferenceGrant } from '../../lib/api/gateway.ts';
 import type { CFRoute, RouteDestination } from '../../lib/api/types.generated.ts';
 import { buildReferenceGrant } from '../../templates/reference-grant.ts';
 import { contains } from '../runtime/merge-patch.ts';
 import type { Context, Stores } from '../runtime/reconciler.ts';
+import { keyOf } from '../runtime/store.ts';
 import { mostBackends } from '../../templates/route-room.ts';
-import { acceptedHalves, ownerOf } from '../shared-routes.ts';
+import { acceptedHalves, isHalf, ownerOf } from '../shared-routes.ts';
 import { backendsOf, effectiveDestinations, type Backends } from './backends.ts';
+import { isFollowed } from './programming.ts';
+import { servicesByRoute } from './services.ts';
 
 /** The Services of a namespace that the HTTPRoute names. */
-const namedIn = (live: Stored<HttpRoute> | undefined, namespace: string): string[] =>
-  (live?.spec?.rules ?? [])
-    .flatMap(({ backendRefs = [] }) => backendRefs)
-    .filter((reference) => reference.namespace === namespace)
+export const namedIn = (live: Stored<HttpRoute> | undefined, namespace: string): string[] =>
+  backendsIn(live)
+    .filter((reference) => (reference.namespace ?? live?.metadata.namespace) === namespace)
     .map(({ name }) => name);
 
-/** Services of a half that the owner's HTTPRoute still leads to: they are removed later. */
-export function servicesInUse({ metadata, spec }: Stored<CFRoute>, stores: Stores): string[] {
-  const { space, route } = spec.sharedFrom ?? {};
-  return space === undefined || route === undefined ? [] : namedIn(stores.of(httpRouteType).get(space, route), metadata.namespace);
+/**
+ * Services of a route, or of a half, that the gateway may still lead to: those that the HTTPRoute names, and all of them until the gateway has loaded its
+ * present form.
+ */
+export function servicesReached({ metadata, spec }: Stored<CFRoute>, stores: Stores): string[] {
+  const { space, route } = spec.sharedFrom ?? { space: metadata.namespace, route: metadata.name };
+  if (space === undefined || route === undefined) return [];
+  const [live, owner] = [stores.of(httpRouteType).get(space, route), stores.of(kinds.route).get(space, route)];
+  if (live === undefined || owner === undefined || isFollowed(owner, live)) return namedIn(live, metadata.namespace);
+  return stores
+    .of<Service>(serviceType)
+    .by(servicesByRoute.name, keyOf({ metadata }))
+    .map((service) => service.metadata.name);
 }
+
+/** Services of a half that the gateway may still lead to. They are removed later. A route that is no half has its own HTTPRoute, which goes first. */
+export const servicesInUse = (route: Stored<CFRoute>, stores: Stores): string[] => (isHalf(route) ? servicesReached(route, stores) : []);
 
 /** True when the gateway may be led to the Service: it is there, and so is the grant. */
 function isReady(stores: Stores, namespace: string, service: string): boolean {

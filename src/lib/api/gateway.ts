@@ -137,6 +137,10 @@ export function isLoaded(programmed: Condition | undefined, revision: string): b
   return programmed.status === 'True' || programmed.reason === reasons.notAnswered;
 }
 
+/** All backends of the route, of requests with and without kf's headers. */
+export const backendsIn = (route: HttpRoute | undefined): BackendReference[] =>
+  (route?.spec?.rules ?? []).flatMap(({ backendRefs = [] }) => backendRefs);
+
 /** The backends of requests without kf's headers. */
 export function mainBackends(route: HttpRoute | undefined): BackendReference[] {
   const main = (route?.spec?.rules ?? []).filter(({ matches = [] }) => matches.every(({ headers }) => headers === undefined));

@@ -152,6 +152,28 @@ test('that were deleted while no controller ran lose their addresses', async () 
   await until(() => expect(slices()).toEqual([]));
 });
 
+test('get back what somebody deletes or changes of their addresses, without a request for each route', async () => {
+  await addPod('a', 'one', '10.0.0.1');
+  await addPod('b', 'one', '10.0.0.2');
+  await addRoute('a', 'shop');
+  await addRoute('b', 'bank');
+  const all = ['bank 10.0.0.2', 'shop 10.0.0.1'];
+  await until(() => expect(slices()).toEqual(all));
+  const asked: string[] = [];
+  cluster.intercept = (verb, { kind }) => void (kind === endpointSliceType.kind && asked.push(verb));
+  const [first, second] = cluster.all(endpointSliceType).map(({ metadata }) => metadata.name ?? '');
+  await cluster.delete(endpointSliceType, 'internal', first ?? '');
+  await cluster.mergePatch(endpointSliceType, 'internal', second ?? '', { endpoints: [] });
+  await until(() => expect(slices()).toEqual(all));
+  // The first two are those of this test.
+  expect(
+    asked
+      .slice(2)
+      .filter((verb) => verb !== 'list')
+      .toSorted(),
+  ).toEqual(['create', 'patch']);
+});
+
 test('are the only ones that are asked about when routes go', async () => {
   const idle = new MemoryCluster();
   const domains = new Store<CFDomain>();

@@ -307,6 +307,14 @@ describe('a domain whose requests with http are redirected', () => {
     await until(() => expect([redirect(), sections()]).toEqual([undefined, [undefined]]));
   });
 
+  test('gets the route back that somebody deletes, by the next look at it', async () => {
+    await setHttps({ port: 8443, secrets: [] });
+    await set(true);
+    await until(() => expect(redirect()).toBeDefined());
+    await cluster.delete(httpRouteType, 'cf', 'http-redirect-d');
+    await until(() => expect(redirect()).toBeDefined());
+  });
+
   test('answers http while the gateway has no https, or redirects all requests itself', async () => {
     await make('b', 'bank', spec('bank'));
     await set(true);

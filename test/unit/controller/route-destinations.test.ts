@@ -75,9 +75,9 @@ describe('requests', () => {
   const route = (...named: string[]): Stored<HttpRoute> =>
     ({ spec: { rules: [{ backendRefs: named.map((name) => ({ name: `s-d-${name}`, port: 8080, weight: 1 })) }] } }) as Stored<HttpRoute>;
   const serving = { 'p-a': 'old=1', 'p-b': 'old=1' };
-  const shares = (backends: DestinationBackend[], live?: Stored<HttpRoute>, now = start) => {
+  const shares = (backends: DestinationBackend[], live?: Stored<HttpRoute>, now = start, answered?: Set<string>) => {
     const all: Backends = { backends, services: [], serving, serves: true };
-    const found = present(at(now), all, live);
+    const found = present(at(now), all, live, answered);
     return { shares: print(found.backends), serving: Object.keys(found.serving), changesInMs: found.changesInMs };
   };
   const both = route('a-old', 'b-old');
@@ -133,6 +133,44 @@ describe('requests', () => {
       'a/old=1000',
       'b/new=1000',
     ]);
+  });
+
+  test('reach an app that runs when it is mapped only when it has answered through the gateway, which may not know its address', () => {
+    const mapped = [backend('a/old=1000'), backend('g/old=1000', start - 5_000)];
+    const answered = new Set<string>();
+    const all: Backends = { backends: mapped, services: [], serving: { 'p-a': 'old=1', 'p-g': 'old=1' }, serves: true };
+    const awaited = present(at(start), all, route('a-old'), answered);
+    expect([print(awaited.backends), Object.keys(awaited.serving)]).toEqual([['a/old=1000', 'g/old=0'], ['p-a']]);
+    expect(awaited.entering.map(({ service }) => service)).toEqual(['s-d-g-old']);
+    answered.add('s-d-g-old');
+    const reached = present(at(start + 300), all, route('a-old'), answered);
+    expect([print(reached.backends), reached.entering, reached.changesInMs]).toEqual([['a/old=1000', 'g/old=1000'], [], undefined]);
+  });
+
+  test('reach an app that lost its instances only when it has answered again', () => {
+    const answered = new Set(['s-d-h-old']);
+    const away = [backend('a/old=1000'), backend('h/old=1000', false)];
+    expect(shares(away, route('a-old', 'h-old'), start, answered).shares).toEqual(['a/old=1000', 'h/old=0']);
+    const back = [backend('a/old=1000'), backend('h/old=1000', start)];
+    expect(shares(back, route('a-old'), start + 2_000, answered).shares).toEqual(['a/old=1000', 'h/old=0']);
+    answered.add('s-d-h-old');
+    expect(shares(back, route('a-old'), start + 2_100, answered).shares).toEqual(['a/old=1000', 'h/old=1000']);
+  });
+
+  test('reach an app that never answers after the time in which a gateway learns everything', () => {
+    const mapped = [backend('a/old=1000'), backend('i/old=1000', start - 5_000)];
+    expect(shares(mapped, route('a-old'), start, new Set())).toMatchObject({ shares: ['a/old=1000', 'i/old=0'], changesInMs: 95_000 });
+    expect(shares(mapped, route('a-old'), start + 95_000, new Set()).shares).toEqual(['a/old=1000', 'i/old=1000']);
+  });
+
+  test('move to the new version of an app that gets some already, without another answer', () => {
+    const update = [backend('a/old=1000'), backend('b/old=0'), backend('b/new=1000', start - 5_000)];
+    expect(shares(update, both, start, new Set()).shares).toEqual(['a/old=1000', 'b/old=0', 'b/new=1000']);
+  });
+
+  test('reach an app whose only other app lost its instances, without an answer', () => {
+    const left = [backend('a/old=1000', false), backend('j/old=1000', start - 5_000)];
+    expect(shares(left, route('a-old'), start, new Set()).shares).toEqual(['a/old=0', 'j/old=1000']);
   });
 
   test('of an app go to those of its versions that have ready instances, with its whole share', () => {

@@ -72,11 +72,11 @@ export function closeGateways(): void {
 }
 
 /**
- * A gateway that returns the results of `answer`, request for request; `asked` are the generations in the requests. For the form `cut` it sends no
- * answer; without a form the answer is of another server.
+ * A gateway that returns the results of `answer`, request for request; `asked` are the generations in the requests. For `cut` it sends no answer; without a
+ * form the answer is of another server.
  */
 export async function gateway(
-  answer: (generation: string, count: number, host: string) => { status: number; marked?: boolean },
+  answer: (generation: string, count: number, host: string) => { status: number; marked?: boolean } | 'cut',
   revision: (count: number) => string | undefined,
 ) {
   const asked: string[] = [];
@@ -92,7 +92,9 @@ export async function gateway(
       return;
     }
     asked.push(`${request.headers.host ?? ''}${request.url ?? ''} ${generation}`);
-    const { status, marked = true } = answer(generation, asked.length, request.headers.host ?? '');
+    const given = answer(generation, asked.length, request.headers.host ?? '');
+    if (given === 'cut') return request.socket.destroy();
+    const { status, marked = true } = given;
     response.writeHead(status, { ...(marked ? { 'kf-generation': generation } : {}), 'content-length': 0 }).end();
   });
   servers.push(own);

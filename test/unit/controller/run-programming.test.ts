@@ -1,6 +1,7 @@
 // The controller's statements about a route, with a server that answers as gateways do while they load a change.
 
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
+import type { DestinationBackend } from '../../../src/controller/routes/backends.ts';
 import { Programming } from '../../../src/controller/routes/programming.ts';
 import type { Statement } from '../../../src/controller/runtime/status.ts';
 import { isSettled, Proofs } from '../../../src/controller/rollout/traffic-probe.ts';
@@ -12,7 +13,7 @@ import { closeGateways, contextOf, gateway, generations, httpRoute, processOf, r
 afterEach(closeGateways);
 
 /** Checks until there is a statement; the clock moves by the wait that each check requests. */
-async function statementOf(programming: Programming, { context, pass }: Scene) {
+async function statementOf(programming: Pick<Programming, 'look'>, { context, pass }: Scene) {
   for (;;) {
     const { statement, requeueAfterMs = 0 } = programming.look(context, route);
     if (statement !== undefined) return statement;
@@ -166,6 +167,145 @@ test('a generation that was removed must answer again when it returns', async ()
     expect((await statementOf(programming, scene)).reason).toBe('Loaded');
   }
   expect(asked.map((line) => line.split(' ')[1])).toEqual([...generations, generations[0]]);
+});
+
+describe('a backend that waits for its requests', () => {
+  const [, second] = generations;
+  const entering = [{ service: `s-d-two-${second}`, generation: second }] as unknown as DestinationBackend[];
+
+  /** The route, whose destinations are not newly mapped, with what was said of a revision. */
+  const provenBefore = (revision: string | undefined): Stored<CFRoute> => {
+    const message = `The gateway has loaded revision ${revision ?? '?'}.`;
+    const condition = { type: 'Programmed', status: 'True' as const, reason: 'Loaded', message, observedGeneration: 1 };
+    return { ...route, status: { conditions: [condition] } } as unknown as Stored<CFRoute>;
+  };
+
+  /** Looks until the backend counts as reached. */
+  async function reached(
+    live: Stored<HttpRoute>,
+    address: string,
+    shown = live,
+    { programming, scene } = { programming: new Programming(), scene: contextOf(address, shown) },
+  ) {
+    const [since, known] = [scene.context.now(), provenBefore(revisionOf(live))];
+    for (;;) {
+      const { requeueAfterMs = 0 } = programming.look(scene.context, known, entering);
+      if (programming.answeredOf(known).has(`s-d-two-${second}`)) return { waitedMs: scene.context.now() - since, requeueAfterMs };
+      scene.pass(requeueAfterMs);
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+  }
+
+  test('is asked until the gateway reaches it, and no other one is', async () => {
+    const live = httpRoute();
+    const { asked, address } = await gateway(
+      (_generation, count) => ({ status: count <= 3 ? 500 : 200 }),
+      () => revisionOf(live),
+    );
+    expect((await reached(live, address)).requeueAfterMs).toBe(1);
+    expect(asked.map((line) => line.split(' ')[1])).toEqual([second, second, second, second]);
+  });
+
+  test('that lost its instances meanwhile gets its whole time again', async () => {
+    const live = httpRoute();
+    const { asked, address } = await gateway(
+      () => ({ status: 503 }),
+      () => revisionOf(live),
+    );
+    const scene = contextOf(address, live);
+    const [programming, known] = [new Programming(), provenBefore(revisionOf(live))];
+    while (asked.length < 2) {
+      scene.pass(programming.look(scene.context, known, entering).requeueAfterMs ?? 0);
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+    programming.look(scene.context, known);
+    scene.pass(60_000);
+    expect((await reached(live, address, live, { programming, scene })).waitedMs).toBeGreaterThan(5_000);
+  });
+
+  test('and gives no answer in time does not let in others that wait', async () => {
+    const live = httpRoute();
+    const { asked, address } = await gateway(
+      (generation) => (generation === second ? 'cut' : { status: 200 }),
+      () => revisionOf(live),
+    );
+    const scene = contextOf(address, live);
+    const both = [...entering, { service: 's-other', generation: generations[0] }] as unknown as DestinationBackend[];
+    const [programming, known] = [new Programming(), provenBefore(revisionOf(live))];
+    const said = new Set<string | undefined>();
+    while (!programming.answeredOf(known).has('s-other')) {
+      const { statement, requeueAfterMs = 0 } = programming.look(scene.context, known, both);
+      said.add(statement?.reason);
+      scene.pass(requeueAfterMs);
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+    expect([asked.at(-1)?.endsWith(generations[0]), [...said].includes('NotVerified')]).toEqual([true, false]);
+  });
+
+  test('delays no statement about a form of the route that the gateway has loaded', async () => {
+    const live = httpRoute();
+    const { address } = await gateway(
+      () => ({ status: 503 }),
+      () => revisionOf(live),
+    );
+    const scene = contextOf(address, live);
+    const [programming, since, earlier] = [new Programming(), scene.context.now(), provenBefore('earlier')];
+    const { reason } = await statementOf({ look: (context) => programming.look(context, earlier, entering) }, scene);
+    expect([reason, scene.context.now() - since < 1_000, programming.answeredOf(earlier).size]).toEqual(['Loaded', true, 0]);
+  });
+
+  test.each([
+    ['of another space does not change what is said of the route', 'half-uid', ['Loaded']],
+    ['of the route itself is said not to answer', route.metadata.uid, ['Loaded', 'AppDoesNotAnswer']],
+  ])('and whose app %s', async (_, uid, reasons) => {
+    const live = httpRoute();
+    const { address } = await gateway(
+      () => ({ status: 503 }),
+      () => revisionOf(live),
+    );
+    const scene = contextOf(address, live);
+    const waiting = [{ service: `s-d-two-${second}`, generation: second, route: uid }] as unknown as DestinationBackend[];
+    const [programming, known] = [new Programming(), provenBefore(revisionOf(live))];
+    const said = new Set<string>();
+    while (!programming.answeredOf(known).has(`s-d-two-${second}`)) {
+      const { statement, requeueAfterMs = 0 } = programming.look(scene.context, known, waiting);
+      if (statement !== undefined) said.add(statement.reason);
+      scene.pass(requeueAfterMs);
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+    expect([...said]).toEqual(reasons);
+  });
+
+  test('counts as reached after 5 s in which its app answers with 500', async () => {
+    const live = httpRoute();
+    const { address } = await gateway(
+      () => ({ status: 500 }),
+      () => revisionOf(live),
+    );
+    const { waitedMs, requeueAfterMs } = await reached(live, address);
+    expect(waitedMs).toBeGreaterThan(5_000);
+    expect([waitedMs < 10_000, requeueAfterMs]).toEqual([true, 1]);
+  });
+
+  test('is not asked while the gateway lacks its addresses, for at most 95 s', async () => {
+    const live = httpRoute();
+    const { asked, address } = await gateway(
+      () => ({ status: 200 }),
+      () => revisionOf(live),
+    );
+    const { waitedMs, requeueAfterMs } = await reached(live, address, unresolved(live, 'BackendNotFound'));
+    expect([asked, waitedMs > 94_000, waitedMs < 100_000, requeueAfterMs]).toEqual([[], true, true, 1]);
+  });
+
+  test('counts as reached when the gateway cannot be asked for some seconds', async () => {
+    const live = httpRoute();
+    const { address } = await gateway(
+      () => ({ status: 200 }),
+      () => 'cut',
+    );
+    const { waitedMs } = await reached(live, address);
+    expect([waitedMs > 3_000, waitedMs < 5_000]).toEqual([true, true]);
+  });
 });
 
 test('a process is not proven by a 500 of the gateway either', async () => {
