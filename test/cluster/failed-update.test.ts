@@ -53,7 +53,7 @@ describe('a version that prints its cause, then a long stack, and ends', () => {
       return shown.includes('The version that failed') ? shown : undefined;
     });
     expect(stdout).toMatch(/\[KF\/0\] ERR The version that failed \(Crashed\) is gone; it said:\n.*\[APP\/PROC\/WEB\/0\] OUT ROOT CAUSE\n/);
-    expect(stdout.match(/ROOT CAUSE/g)).toHaveLength(1);
+    expect(stdout.match(/ROOT CAUSE/g), stdout).toHaveLength(1);
     expect(stdout).toContain('... 21 lines left out ...');
   });
 

@@ -25,6 +25,7 @@ import {
   bindingsOf,
   dropletOf,
   foreignBuild,
+  inNamespace,
   spaceOf,
   wantedInstances,
 } from '../relations.ts';
@@ -32,21 +33,18 @@ import { ensureProcesses, liveProcesses } from './processes.ts';
 import { boundServices, ensureVcapSecrets, forgetVcap, vcapApplicationSecretName, vcapPaceMs, vcapServicesSecretName } from './vcap.ts';
 import { claimName, duplicateRetryMs } from '../names/leases.ts';
 
-const inOwn = (object: { metadata: { namespace?: string } }, name: string | undefined): string[] =>
-  name === undefined || name === '' ? [] : [`${object.metadata.namespace ?? ''}/${name}`];
-
 export const appReconciler: Reconciler = {
   name: 'app',
   workers: 8,
   watches: [
     watch(kinds.app),
-    watch<CFProcess>(kinds.process, (process) => inOwn(process, process.spec.appRef.name)),
-    watch<CFServiceBinding>(kinds.serviceBinding, (binding) => inOwn(binding, binding.spec.appRef.name)),
-    watch<CFRoute>(kinds.route, (route) => (route.spec.destinations ?? []).flatMap(({ appRef }) => inOwn(route, appRef.name))),
+    watch<CFProcess>(kinds.process, (process) => inNamespace(process, process.spec.appRef.name)),
+    watch<CFServiceBinding>(kinds.serviceBinding, (binding) => inNamespace(binding, binding.spec.appRef.name)),
+    watch<CFRoute>(kinds.route, (route) => (route.spec.destinations ?? []).flatMap(({ appRef }) => inNamespace(route, appRef.name))),
     watch<CFSpace>(kinds.space, ({ metadata }, stores) => stores.of(kinds.app).by(appsBySpace.name, metadata.name).map(keyOf)),
     watch<CFBuild>(kinds.build, (build, stores) => stores.of(kinds.app).by(appsByDroplet.name, keyOf(build)).map(keyOf)),
   ],
-  reads: [kinds.serviceInstance, kinds.org, kinds.domain, namespaceType],
+  reads: [kinds.serviceInstance, kinds.org, kinds.domain, kinds.appWorkload, namespaceType],
   indexes: appIndexes,
   reconcile: async (key, context) => {
     const { ns, name } = splitKey(key);
@@ -142,19 +140,20 @@ interface Findings {
   error?: Error;
 }
 
+/** @throws KubeError when another controller has recorded a revision meanwhile: nothing may say then that this change was read */
 async function ensureParts(context: Context, app: Stored<CFApp>): Promise<Findings> {
   const findings: Findings = { serviceBindings: app.status?.serviceBindings ?? [], revision: app.status?.revision };
   try {
     const bindings = bindingsOf(context.stores, app);
     findings.serviceBindings = boundServices(context, bindings);
     await ensureVcapSecrets(context, app, bindings);
-    const droplet = presentDroplet(context, app);
-    await ensureProcesses(context, app, droplet);
-    // Before the status says that the change was read: until then no process starts a generation.
-    findings.revision = await recordRevision(context, app, liveProcesses(context, app), droplet);
+    await ensureProcesses(context, app, presentDroplet(context, app));
   } catch (error) {
     findings.error = error instanceof Error ? error : new Error(String(error));
   }
+  // Whatever hinders the change, and before the status says that the change was read: until then no process starts a generation.
+  const droplet = dropletOf(app, app.spec.currentDropletRef?.name, context.stores);
+  if (droplet !== undefined) findings.revision = await recordRevision(context, app, liveProcesses(context, app), droplet);
   return findings;
 }
 

@@ -1,5 +1,6 @@
 // Computes the progress of an app's last change from the progress of each of its processes. Pure.
 
+import { otherProcessFailed } from '../../lib/api/group.ts';
 import { isHeld } from '../../lib/api/held.ts';
 import type { Stored } from '../../lib/api/object.ts';
 import type { CFApp, CFProcess, DeploymentStatus } from '../../lib/api/types.generated.ts';
@@ -35,7 +36,9 @@ function progressOfApp(app: Stored<CFApp>, processes: readonly Stored<CFProcess>
   const rollouts = relevant.flatMap(({ status }) => (status?.rollout?.id === deployId ? [status.rollout] : []));
   // A process of a stopped app that has never run reports nothing, and nothing is expected of it.
   const unreported = relevant.filter(({ status }) => status?.rollout?.id !== deployId && !(isStopped && status?.rollout === undefined));
-  const worst = rollouts.toSorted((a, b) => ranks[a.phase] - ranks[b.phase])[0];
+  // A process that only follows another one to the version before says less.
+  const rank = ({ phase, reason }: DeploymentStatus): number => ranks[phase] + (reason === otherProcessFailed ? 0.5 : 0);
+  const worst = rollouts.toSorted((a, b) => rank(a) - rank(b))[0];
   if (worst?.phase === 'Failed') return progressOf(worst);
   if (unreported.length > 0) return { phase: 'Pending', reason: 'Reconciling', message: 'Waiting for the processes of the app.' };
   if (worst !== undefined) return progressOf(worst);

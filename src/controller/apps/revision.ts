@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { configMapType, secretType, type ConfigMap, type Secret } from '../../lib/api/core.ts';
 import { annotations, kinds, labels } from '../../lib/api/group.ts';
-import { changeOf } from '../../lib/api/held.ts';
+import { changeOf, isHeld } from '../../lib/api/held.ts';
 import type { KubeObject, ResourceType, Stored } from '../../lib/api/object.ts';
 import {
   commandChanges, isSameEnv, isSameSettings, isSameSidecars, mostDeployable, mostRevisions, printRecord, printSettings, printSidecars, readRecords, revisionsName, settingsIn,
@@ -16,7 +16,7 @@ import { defined } from '../../lib/defined.ts';
 import { messageOf } from '../../lib/errors.ts';
 import { isConflict } from '../../lib/kube/errors.ts';
 import { ownerReference } from '../../templates/metadata.ts';
-import { secretData } from '../app-variables.ts';
+import { haveVariables, secretData, type SecretData } from '../app-variables.ts';
 import { timestamp } from '../runtime/clock.ts';
 import { isOwnedBy } from '../runtime/owner.ts';
 import type { Context } from '../runtime/reconciler.ts';
@@ -26,7 +26,18 @@ const longestDescription = 500;
 /** The app as it is started now. */
 interface Present {
   droplet: string;
-  settings: RevisionSettings;
+  /** Undefined when the variables of the change are missing. */
+  settings: RevisionSettings | undefined;
+}
+
+/**
+ * True when nothing is to record for the app's last change. A revision without the variables of its change is followed by one that has them, unless other
+ * settings wait for the next start by now.
+ */
+function isRecorded(app: Stored<CFApp>, processes: readonly Stored<CFProcess>[]): boolean {
+  const { revision } = app.status ?? {};
+  if (revision?.change !== changeOf(app)) return false;
+  return revision.lacksSettings !== true || processes.some((process) => isHeld(app, process));
 }
 
 /**
@@ -40,7 +51,7 @@ export async function recordRevision(
   droplet: Droplet,
 ): Promise<AppRevision | undefined> {
   const before = app.status?.revision;
-  if (app.spec.desiredState !== 'STARTED' || before?.change === changeOf(app)) return before;
+  if (app.spec.desiredState !== 'STARTED' || isRecorded(app, processes)) return before;
   try {
     return await record(context, app, processes, droplet);
   } catch (error) {
@@ -62,9 +73,9 @@ async function record(
     ownObject(context, app, secretType),
     secretData(context, namespace, app.spec.envSecretName),
   ]);
-  // Without its variables the app does not start, and the process says so.
-  if (env === undefined) return app.status?.revision;
-  const settings = { env, commands: commandsOf(processes, droplet), sidecars: sidecarsOf(processes) };
+  const isKnown = env !== undefined && (await isOfChange(context, app, processes, env));
+  // Without its variables the app does not start, and the verdict on this revision says so.
+  const settings = isKnown ? { env, commands: commandsOf(processes, droplet), sidecars: sidecarsOf(processes) } : undefined;
   const present: Present = { droplet: app.spec.currentDropletRef?.name ?? '', settings };
   const records = readRecords(map);
   const former = settingsIn(kept, records[0]?.settings);
@@ -76,7 +87,18 @@ async function record(
     version: now[0]?.version ?? 0,
     droplets: [...new Set(now.slice(0, mostDeployable).map((revision) => revision.droplet))],
     ...defined({ deployed: app.status?.revision?.deployed }),
+    ...(now[0]?.settings === undefined ? { lacksSettings: true } : {}),
   };
+}
+
+/** False for variables that were set after the change had started. The first revision of an app has the stored ones (docs/decisions/0064). */
+async function isOfChange(
+  context: Context,
+  app: Stored<CFApp>,
+  processes: readonly Stored<CFProcess>[],
+  env: SecretData,
+): Promise<boolean> {
+  return app.status?.revision === undefined || (await haveVariables(context, app, processes, env));
 }
 
 /** The ConfigMap or the Secret of the app. One of an app that is gone is deleted, before the garbage collector does it. */
@@ -112,17 +134,23 @@ function whatIsNew(
   former: RevisionSettings | undefined,
 ): string | undefined {
   if (newest === undefined) return 'Initial revision.';
-  const reasons = [
-    ...(newest.droplet === droplet ? [] : ['New droplet deployed.']),
-    ...(former !== undefined && isSameEnv(former, settings) ? [] : ['New environment variables deployed.']),
+  const news = [...(newest.droplet === droplet ? [] : ['New droplet deployed.']), ...newSettings(newest, former, settings)];
+  if (news.length === 0) return undefined;
+  const [, version, deployId] = /^(\d+)\/(.*)$/.exec(app.metadata.annotations?.[annotations.rolledBack] ?? '') ?? [];
+  if (version !== undefined && deployId === app.metadata.annotations?.[annotations.deployId])
+    news.push(`Rolled back to revision ${version}.`);
+  return cutText(news.toSorted().join(' '), longestDescription);
+}
+
+const newVariables = 'New environment variables deployed.';
+
+function newSettings(newest: RevisionRecord, former: RevisionSettings | undefined, settings: RevisionSettings | undefined): string[] {
+  if (settings === undefined) return newest.settings === undefined ? [] : [newVariables];
+  return [
+    ...(former !== undefined && isSameEnv(former, settings) ? [] : [newVariables]),
     ...(former === undefined || isSameSidecars(former, settings) ? [] : ['Sidecars updated.']),
     ...commandChanges(former?.commands ?? settings.commands, settings.commands),
   ];
-  if (reasons.length === 0) return undefined;
-  const [, version, deployId] = /^(\d+)\/(.*)$/.exec(app.metadata.annotations?.[annotations.rolledBack] ?? '') ?? [];
-  if (version !== undefined && deployId === app.metadata.annotations?.[annotations.deployId])
-    reasons.push(`Rolled back to revision ${version}.`);
-  return cutText(reasons.toSorted().join(' '), longestDescription);
 }
 
 interface Addition {
@@ -157,8 +185,10 @@ async function sourceOf(context: Context, app: Stored<CFApp>, { present, records
 async function add(context: Context, app: Stored<CFApp>, addition: Addition): Promise<RevisionRecord[]> {
   const { map, kept, records, present, former, description, image } = addition;
   const version = Math.max(records[0]?.version ?? 0, app.status?.revision?.version ?? 0) + 1;
-  const isSame = former !== undefined && isSameSettings(former, present.settings);
-  const left = isSame ? undefined : await addSettings(context, app, { kept, records, version, settings: present.settings });
+  const { settings } = present;
+  const isNew = settings !== undefined && (former === undefined || !isSameSettings(former, settings));
+  const left = isNew ? await addSettings(context, app, { kept, records, version, settings }) : undefined;
+  const number = isNew ? version : records[0]?.settings;
   const revision: RevisionRecord = {
     version,
     guid: randomUUID(),
@@ -167,15 +197,23 @@ async function add(context: Context, app: Stored<CFApp>, addition: Addition): Pr
     created: timestamp(context.now()),
     image,
     ...(await sourceOf(context, app, addition)),
-    ...defined({ by: app.metadata.annotations?.[annotations.changedBy], settings: isSame ? records[0]?.settings : version }),
+    ...defined({ by: app.metadata.annotations?.[annotations.changedBy], settings: settings === undefined ? undefined : number }),
   };
   const before = left === undefined ? records : records.map((old) => withSettings(old, left));
-  const now = [revision, ...before].slice(0, mostRevisions);
+  const now = [revision, ...withService(app, before)].slice(0, mostRevisions);
   const verdicts = verdictEntries(map, new Set(now.map((one) => one.version)));
   const wanted = { ...verdicts, ...Object.fromEntries(now.map((one) => [String(one.version), printRecord(one)])) };
   await writeData(context, app, configMapType, map, wanted);
   context.event(kinds.app, app, { type: 'Normal', reason: 'RevisionCreated', message: `Revision ${String(version)}: ${description}` });
   return now;
+}
+
+/** The records before a new one. The newest of them can no longer come to serve: a rollback without a version leaves it out if it never did. */
+function withService({ status }: Stored<CFApp>, [newest, ...older]: readonly RevisionRecord[]): RevisionRecord[] {
+  if (newest === undefined) return [];
+  // Of an app that was restored without its status, nothing is known.
+  const known = status?.revision === undefined ? undefined : status.revision.deployed !== newest.version;
+  return [{ ...newest, ...defined({ neverServed: known }) }, ...older];
 }
 
 /** The record without its settings when they are not kept. */

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { secretType, type Secret } from '../../lib/api/core.ts';
 import { webProcess } from '../../lib/api/app.ts';
 import { findCondition, isReady } from '../../lib/api/conditions.ts';
-import { conditionTypes, kinds, labels } from '../../lib/api/group.ts';
+import { conditionTypes, kinds, labels, reasons } from '../../lib/api/group.ts';
 import { addressOf } from '../../lib/api/names.ts';
 import { apiVersionOf, type Stored } from '../../lib/api/object.ts';
 import type { BoundService, CFApp, CFProcess, CFServiceBinding, CFServiceInstance } from '../../lib/api/types.generated.ts';
@@ -22,7 +22,7 @@ import { BoundedMap } from '../runtime/bounded-map.ts';
 import { Remembered } from '../runtime/memory.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import { WaitingError } from '../runtime/result.ts';
-import { byAge, routesByApp, spaceOf } from '../relations.ts';
+import { byAge, notReadyText, routesByApp, spaceOf } from '../relations.ts';
 import { liveProcesses } from './processes.ts';
 import { readCredentials } from '../../lib/api/credentials.ts';
 import { charactersOf, paceMs } from '../runtime/secrets.ts';
@@ -99,13 +99,9 @@ export function vcapApplicationOf(context: Context, app: Stored<CFApp>, process?
 
 const nonEmpty = (text: string | undefined): string | undefined => (text === '' ? undefined : text);
 
-function readyBinding(binding: Stored<CFServiceBinding>): Stored<CFServiceBinding> {
+function readyBinding({ stores }: Context, binding: Stored<CFServiceBinding>): Stored<CFServiceBinding> {
   if (isReady(binding)) return binding;
-  const why = binding.status?.conditions?.find(({ type }) => type === 'Ready')?.message ?? '';
-  throw new WaitingError(
-    'BindingNotReady',
-    `The service binding ${binding.spec.displayName ?? binding.metadata.name} is not ready${why === '' ? '' : `: ${why}`}`,
-  );
+  throw new WaitingError(reasons.bindingNotReady, notReadyText(stores, binding));
 }
 
 /** Folder below the binding root: the binding's own name, otherwise that of its instance, if it is a valid folder name. */
@@ -118,7 +114,7 @@ function folderOf(context: Context, binding: Stored<CFServiceBinding>, secret: s
 /** `status.serviceBindings`: what is mounted, and under which name. Throws while a binding is not ready. */
 export function boundServices(context: Context, bindings: readonly Stored<CFServiceBinding>[]): BoundService[] {
   return bindings.map((binding) => {
-    const { status, metadata } = readyBinding(binding);
+    const { status, metadata } = readyBinding(context, binding);
     const secret = status?.mountSecretRef?.name ?? metadata.name;
     return { guid: metadata.name, name: folderOf(context, binding, secret), secret };
   });
@@ -154,7 +150,8 @@ async function credentialsOf(
 
 const readServices = new Remembered(() => new BoundedMap<string, ReadService & { versions: string }>(rememberedServices));
 const longestRemembered = 16 * 1024;
-const tooLargeMs = 10_000;
+/** Each look at what is too large reads all of it. */
+export const tooLargeMs = 10_000;
 
 /** Reads the credentials again only when the binding or its instance changed, or after {@link forgetVcap}. */
 async function vcapService(context: Context, binding: Stored<CFServiceBinding>, left: number): Promise<ReadService> {

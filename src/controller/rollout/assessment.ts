@@ -8,10 +8,12 @@ import { generationOf, statefulSetNameOf } from '../../templates/stateful-set.ts
 import { causeOfCheck, whyUnanswered, withLines } from '../instances/failed-check.ts';
 import { untilCaughtUp } from '../instances/first-sight.ts';
 import type { Expectations, Instance, Instances, Problem } from '../instances/instances.ts';
+import { problemOfRefusal } from '../instances/pod-instances.ts';
 import { BoundedMap } from '../runtime/bounded-map.ts';
 import { isOwnedBy } from '../runtime/owner.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import type { CanaryStep } from './planner.ts';
+import { setRefusalOf } from './refusal.ts';
 import type { Proof } from './traffic-probe.ts';
 import { isRemade, type Cause } from './status.ts';
 import { defined } from '../../lib/defined.ts';
@@ -91,12 +93,13 @@ export function expectationsOf(workload: Stored<AppWorkload> | undefined): Expec
   };
 }
 
-/** The phase that was reported before for this generation in this change. */
+/** The phase that was reported before for this generation in this change. A failure that is not its own is that of a hindrance, which is over. */
 function saidBefore({ process, deployId, hash, target }: View): DeploymentStatus['phase'] | undefined {
   const before = process.status?.rollout;
   if (before?.id !== deployId || isRemade(before, hash, target.metadata.uid)) return undefined;
-  const isSame = before.generations?.some((generation) => generation.hash === hash && generation.state !== 'Old') === true;
-  return isSame ? before.phase : undefined;
+  const state = before.generations?.find((generation) => generation.hash === hash)?.state;
+  if (state === 'Failed') return 'Failed';
+  return state === 'Current' && before.phase !== 'Failed' ? before.phase : undefined;
 }
 
 /** A failed check with what the kubelet says of it. */
@@ -107,8 +110,8 @@ function withCheck(problem: Problem, said: string | undefined, expectations: Exp
 /**
  * Confirms a failure that was concluded from elapsed time. It counts only when the controller missed nothing in that time, so the
  * assessment waits after a gap in the watch. A failed check counts only when the kubelet also reported a late failure. Otherwise an app
- * that serves would count as failed because its kubelet is silent. Returns undefined when this is not known yet. The kubelet soon restarts
- * an app that really fails, and the controller sees the restart.
+ * that serves would count as failed because its kubelet is silent. Last, the API server is asked. Returns undefined when this is not known
+ * yet. The kubelet soon restarts an app that really fails, and the controller sees the restart.
  */
 async function confirm(view: View, problem: Problem, instance: Instance | undefined): Promise<Problem | undefined> {
   const isCheck = problem.reason === 'HealthCheckFailed' && instance !== undefined;
@@ -120,10 +123,19 @@ async function confirm(view: View, problem: Problem, instance: Instance | undefi
     view.lookAgain.push(left);
     return undefined;
   }
-  if (!isCheck) return told;
-  const { startSeconds } = expectationsOf(view.target);
-  const late = (instance.startedAt ?? 0) + Math.min(startSeconds, checksWithEvent) * 700;
-  return said !== undefined && said.at >= late ? told : undefined;
+  if (isCheck && !isLate(said?.at, instance, expectationsOf(view.target))) return undefined;
+  return instance === undefined || (await isStillSo(view, problem, instance)) ? told : undefined;
+}
+
+/** True for a check that failed when the kubelet had repeated it for nearly as long as the app may take. */
+function isLate(at: number | undefined, { startedAt = 0 }: Instance, { startSeconds }: Expectations): boolean {
+  return at !== undefined && at >= startedAt + Math.min(startSeconds, checksWithEvent) * 700;
+}
+
+/** The cache may lag behind: the instance may have become ready. */
+async function isStillSo({ seam, process, target }: View, { reason }: Problem, instance: Instance): Promise<boolean> {
+  const now = await seam.problemNow(process.metadata.namespace, instance, expectationsOf(target));
+  return now?.final === true && now.reason === reason;
 }
 
 export class Assessor {
@@ -220,6 +232,11 @@ export class Assessor {
     if (now - since < missingMs) {
       view.lookAgain.push(missingMs - (now - since));
       return undefined;
+    }
+    const refused = setRefusalOf(workload, now);
+    if (refused !== undefined) {
+      if (refused.patienceMs > 0) view.lookAgain.push(refused.patienceMs);
+      return { ...problemOfRefusal(refused.message), final: refused.patienceMs === 0 };
     }
     const problem = await view.seam.missing(view.process.metadata.namespace, statefulSetNameOf(workload));
     // The Event that says why may come later, and it starts no other look.

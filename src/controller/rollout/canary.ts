@@ -3,23 +3,47 @@
 import { webProcess } from '../../lib/api/app.ts';
 import type { Stored } from '../../lib/api/object.ts';
 import { canaryOf } from '../../lib/api/rollout.ts';
-import type { CFApp, CFProcess } from '../../lib/api/types.generated.ts';
+import type { CFApp, CFProcess, GenerationStatus } from '../../lib/api/types.generated.ts';
 import { liveProcesses } from '../apps/processes.ts';
 import { wantedInstances } from '../relations.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import { canaryStep, type CanaryStep } from './planner.ts';
+import { isUntouched } from './untouched.ts';
 
-/** True when web has a version that served before the canary. Without one all instances start at once. */
-function hasVersionBefore({ status }: Stored<CFProcess>, id: string): boolean {
-  const { id: seen, generations = [] } = status?.rollout ?? {};
-  return generations.some(({ served, state }) => served === true && (seen !== id || state === 'Old'));
+const servedOf = ({ status }: Stored<CFProcess>): GenerationStatus[] =>
+  (status?.rollout?.generations ?? []).filter(({ served }) => served === true);
+
+/**
+ * True when web has a version that served before the canary, which gives it another one, as far as its status tells. While a change is hindered before it
+ * has a generation, the generations in its status are those of before.
+ */
+function hasVersionBefore(web: Stored<CFProcess>, id: string): boolean {
+  const { id: seen, phase, generations = [] } = web.status?.rollout ?? {};
+  if (seen === id && generations.some(({ state, untouched }) => state === 'Current' && untouched === true)) return false;
+  const isHindered = phase === 'Pending' || phase === 'Failed';
+  return servedOf(web).some(({ state }) => seen !== id || state === 'Old' || (state === 'Current' && isHindered));
 }
 
-/** Undefined when no canary is under way, or the app has no instance of web to try the new version with. */
-export function canaryStepOf(context: Context, app: Stored<CFApp>, process: Stored<CFProcess>, desired: number): CanaryStep | undefined {
+/**
+ * Undefined when no canary is under way, or the app has no instance of web to try the new version with, or no version of web to be a canary beside, or
+ * the change leaves web as it is: then all instances start at once.
+ * @param target hash of the generation that the process should come to
+ */
+export function canaryStepOf(
+  context: Context,
+  app: Stored<CFApp>,
+  process: Stored<CFProcess>,
+  { desired, target }: { desired: number; target: string },
+): CanaryStep | undefined {
   const canary = canaryOf(app);
   if (canary === undefined) return undefined;
   const web = liveProcesses(context, app).find(({ spec }) => spec.processType === webProcess);
-  if (web === undefined || wantedInstances(app, web) === 0 || !hasVersionBefore(web, app.spec.rollout?.id ?? '')) return undefined;
-  return process.spec.processType === webProcess ? canaryStep(desired, canary.percent) : { instances: 0, others: desired };
+  if (web === undefined || wantedInstances(app, web) === 0) return undefined;
+  const served = servedOf(process);
+  const isBesideOther = served.some(({ hash }) => hash !== target);
+  const id = app.spec.rollout?.id ?? '';
+  if (isUntouched(process.status?.rollout, target, id)) return undefined;
+  if (process.spec.processType === webProcess) return isBesideOther ? canaryStep(desired, canary.percent) : undefined;
+  const isDone = served.length > 0 && !isBesideOther;
+  return !isDone && hasVersionBefore(web, id) ? { instances: 0, others: desired } : undefined;
 }

@@ -13,7 +13,7 @@ export interface Target {
 
 /**
  * The newest generation that served before the app's change, which was canceled. Until the whole app serves, the controller keeps it for each process
- * (`RolloutState.decided`). A process that the change did not touch keeps what it has.
+ * (`RolloutState.decided`). A process that has not seen the change yet keeps what it has, unless the app as a whole never served by that.
  * @param droplet the app's droplet, which is the one from before again
  */
 export function targetAfterCancellation(
@@ -30,7 +30,8 @@ export function targetAfterCancellation(
   const isSeen = id === app.metadata.annotations?.[annotations.deployId];
   if (isSeen && canceled === true && present !== undefined)
     return { workload: present, isUnknownBefore: current?.instances === 0 && isOther(present) };
-  if (!isSeen && current?.served === true && present !== undefined) return { workload: present, isUnknownBefore: false };
+  if (!isSeen && current?.served === true && present !== undefined && !isOther(present))
+    return { workload: present, isUnknownBefore: false };
   const served = new Set(generations.filter((one) => one.served === true && one !== current).map(({ hash }) => hash));
   const before = workloads.findLast((workload) => served.has(hashOf(workload)));
   if (before !== undefined) return { workload: before, isUnknownBefore: false };

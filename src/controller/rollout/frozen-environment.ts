@@ -9,16 +9,15 @@ import { defaultGraceSeconds } from '../../lib/api/kf-info.ts';
 import { readRecords, revisionsName, settingsIn } from '../../lib/api/revisions.ts';
 import type { AppWorkload, CFApp, CFProcess } from '../../lib/api/types.generated.ts';
 import { isAlreadyExists } from '../../lib/kube/errors.ts';
-import { encoded } from '../../templates/metadata.ts';
-import { databaseUrl, databaseUrlKey, vcapServicesKey, type VcapService } from '../../templates/pod-env.ts';
+import { vcapServicesKey } from '../../templates/pod-env.ts';
 import type { FrozenBinding, FrozenInputs } from '../../templates/workload.ts';
-import { secretData, variablesOf, type SecretData } from '../app-variables.ts';
+import { secretData, variablesOf, withServices, type SecretData } from '../app-variables.ts';
 import { isOwnedBy } from '../runtime/owner.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import { WaitingError } from '../runtime/result.ts';
 import { charactersOf } from '../runtime/secrets.ts';
-import { vcapApplicationOf, vcapServicesSecretName } from '../apps/vcap.ts';
-import { bindingsOf } from '../relations.ts';
+import { tooLargeMs, vcapApplicationOf, vcapServicesSecretName } from '../apps/vcap.ts';
+import { bindingsOf, notReadyText } from '../relations.ts';
 
 const retryMs = 500;
 /** Attempts to create a Secret while another one of the same name exists: that one may be deleted and created again in the meantime. */
@@ -46,13 +45,7 @@ function assertBound(context: Context, app: Stored<CFApp>): void {
   const listed = new Set((app.status?.serviceBindings ?? []).map(({ guid }) => guid));
   for (const binding of bindingsOf(context.stores, app)) {
     if (isReady(binding) && listed.has(binding.metadata.name)) continue;
-    const why = binding.status?.conditions?.find(({ type }) => type === 'Ready')?.message ?? '';
-    const name = binding.spec.displayName ?? binding.metadata.name;
-    throw new WaitingError(
-      reasons.bindingNotReady,
-      `The service binding '${name}' of the app is not ready${why === '' ? '.' : `: ${why}`}`,
-      retryMs,
-    );
+    throw new WaitingError(reasons.bindingNotReady, notReadyText(context.stores, binding), retryMs);
   }
 }
 
@@ -75,7 +68,7 @@ async function frozenBindings(context: Context, app: Stored<CFApp>): Promise<Fro
 /** Limits for one generation. Each generation has its own copies, and a process cannot start with an environment that is much larger. */
 export const frozenLimits = { variables: 1_000, envCharacters: 700 * 1024, bindingCharacters: 4 * 1024 * 1024 } as const;
 
-const tooLarge = (message: string): WaitingError => new WaitingError('EnvironmentTooLarge', `${message}.`, retryMs);
+const tooLarge = (message: string): WaitingError => new WaitingError('EnvironmentTooLarge', `${message}.`, tooLargeMs);
 
 /** @throws WaitingError saying what is too much */
 export function assertEnvSize(env: Record<string, string>): void {
@@ -84,19 +77,6 @@ export function assertEnvSize(env: Record<string, string>): void {
   if (variables > most) throw tooLarge(`The app has ${variables} environment variables; at most ${most} are possible`);
   if (charactersOf(env) > envCharacters)
     throw tooLarge(`The app's environment, VCAP_SERVICES included, has more than ${(envCharacters * 3) / 4 / 1024} KiB`);
-}
-
-/** The services of VCAP_SERVICES. A developer may have written the Secret. @throws WaitingError when it is not a JSON object */
-export function servicesIn(vcapServices: string): VcapService[] {
-  try {
-    const listed: unknown[] = Object.values(JSON.parse(Buffer.from(vcapServices, 'base64').toString('utf8')) as object).flat();
-    return listed.filter(
-      (service): service is VcapService =>
-        typeof (service as VcapService | null)?.credentials === 'object' && (service as VcapService).credentials !== null,
-    );
-  } catch {
-    throw new WaitingError('VcapServicesNotWritten', 'VCAP_SERVICES of the app is no JSON object; it is being written again.', retryMs);
-  }
 }
 
 /**
@@ -120,9 +100,7 @@ export async function readFrozen(
   const env = recorded ?? present;
   const vcapServices = services?.[vcapServicesKey];
   if (vcapServices === undefined) throw new WaitingError('VcapServicesNotWritten', 'VCAP_SERVICES of the app is not written yet.', retryMs);
-  const database = databaseUrl(servicesIn(vcapServices));
-  const fromServices = database === undefined || databaseUrlKey in env ? {} : encoded({ [databaseUrlKey]: database });
-  const all = { ...fromServices, ...env, [vcapServicesKey]: vcapServices };
+  const all = withServices(env, vcapServices);
   assertEnvSize(all);
   return {
     env: all,

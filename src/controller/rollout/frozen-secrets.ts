@@ -12,7 +12,7 @@ import type { Context, Reconciler } from '../runtime/reconciler.ts';
 import { index, watch } from '../runtime/reconciler.ts';
 import { conditionsWith, writeStatus, type Statement } from '../runtime/status.ts';
 import { splitKey } from '../runtime/store.ts';
-import { paceMs } from '../runtime/secrets.ts';
+import { charactersOf, paceMs } from '../runtime/secrets.ts';
 
 type Data = Record<string, string>;
 /** Contents by name of Secret. They cannot be read again from their source, which may have changed since. */
@@ -67,7 +67,6 @@ export function frozenSecretsReconciler(): Reconciler {
 
 /** Limit for all copies of one generation, in base64. cf allows 64 KiB of variables per app. */
 const mostCharacters = 128 * 1024;
-const charactersOf = (data: Data): number => Object.entries(data).reduce((sum, [key, value]) => sum + key.length + value.length, 0);
 
 /**
  * Remembers the contents of a Secret unless they are too large. A Secret that was not remembered is lost when it is deleted, and is then

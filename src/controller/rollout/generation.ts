@@ -79,21 +79,39 @@ async function createFrom(
   });
   const wanted = buildAppWorkload({ app, process, live, frozen, env }, hash);
   const workload = await context.cluster.create(kinds.appWorkload, wanted, { signal: context.signal });
-  await createFrozen(context, workload, buildFrozenSecrets(workload, names, frozen));
+  await addSecrets(context, process, workload, frozen);
+  return workload;
+}
+
+/** Creates the Secrets that the generation does not have yet, and tells that it was made. */
+async function addSecrets(
+  context: Context,
+  process: Stored<CFProcess>,
+  workload: Stored<AppWorkload>,
+  frozen: FrozenInputs,
+): Promise<void> {
+  const hash = generationOf(workload);
+  await createFrozen(context, workload, buildFrozenSecrets(workload, generationNames(process, hash), frozen));
   context.memory.of(wholeGenerations).set(workload.metadata.uid, true);
   context.event(kinds.process, process, {
     type: 'Normal',
     reason: 'GenerationCreated',
-    message: `Generation ${hash} was made from ${live.image}`,
+    message: `Generation ${hash} was made from ${workload.spec.image}`,
   });
-  return workload;
 }
 
 /**
- * False when the creation of the generation was interrupted. The generation is removed then, and made again from the current inputs. Asks
- * the API server once per generation and controller process.
+ * Gives a generation whose creation was interrupted the Secrets that it lacks. If its inputs have changed since, it is removed instead, to be made
+ * again from the current ones. Asks the API server once per generation and controller process.
+ * @returns false when it was removed
  */
-export async function isWhole(context: Context, process: Stored<CFProcess>, workload: Stored<AppWorkload>): Promise<boolean> {
+export async function makeWhole(
+  context: Context,
+  app: Stored<CFApp>,
+  process: Stored<CFProcess>,
+  live: LiveInputs,
+  workload: Stored<AppWorkload>,
+): Promise<boolean> {
   const { uid, namespace, name, annotations: marks = {} } = workload.metadata;
   const whole = context.memory.of(wholeGenerations);
   // The check is only for generations without instances that the controller made; other generations have no frozen Secrets to check.
@@ -102,6 +120,11 @@ export async function isWhole(context: Context, process: Stored<CFProcess>, work
   // A Secret that belongs to a deleted AppWorkload of the same name is about to be garbage-collected.
   if (secret !== undefined && isOwnedBy(secret, workload)) {
     whole.set(uid, true);
+    return true;
+  }
+  const frozen = await readFrozen(context, app, process, true);
+  if (generationHash(process.metadata.name, live, frozen) === generationOf(workload)) {
+    await addSecrets(context, process, workload, frozen);
     return true;
   }
   await context.cluster.delete(kinds.appWorkload, namespace, name, { uid, propagation: 'Background', signal: context.signal });

@@ -14,6 +14,8 @@ export interface Generation {
   proven: boolean;
   /** It has served the app at least once. */
   served: boolean;
+  /** One of its instances is a spare, beside one that leaves its node. */
+  spare?: boolean;
   /** Time of creation, for sorting. */
   created: number;
 }
@@ -35,6 +37,8 @@ export interface RolloutState {
   target: string;
   /** The target has failed. */
   failed: boolean;
+  /** The change was canceled: the target is the version from before it. */
+  canceled?: boolean;
   /** All existing generations, including the target. */
   generations: readonly Generation[];
   /** The weights of the last plan: which generations serve, even if the gateway has not loaded all of it yet. */
@@ -102,12 +106,20 @@ function spareOf({ target, generations, decided = true }: RolloutState): Generat
 }
 
 /**
- * The generation that serves after the target failed: one that still has instances, or else the one that served before the app was stopped.
+ * The generation that serves after the target failed: one that has served, with instances if possible. One that never served has the next turn:
+ * nobody knows whether it works. After a cancellation the target served before, and as long as an instance of it is ready it is not left for that.
  */
 function fallbackOf(state: RolloutState): Generation | undefined {
   if (!state.failed) return undefined;
-  const running = state.generations.filter(({ hash, instances }) => hash !== state.target && instances > 0).toSorted(byWorth(state))[0];
-  return running ?? spareOf(state);
+  const running = state.generations.filter(({ hash, instances }) => hash !== state.target && instances > 0).toSorted(byWorth(state));
+  const before = running.find(({ served }) => served);
+  if (before !== undefined || canStay(state)) return before;
+  return running.find(({ ready, proven }) => ready > 0 && proven) ?? spareOf(state) ?? running[0];
+}
+
+/** The target that a cancellation leads back to has failed, but some of its instances still serve. */
+function canStay({ failed, canceled, target, generations }: RolloutState): boolean {
+  return failed && canceled === true && generations.some(({ hash, served, ready }) => hash === target && served && ready > 0);
 }
 
 /** Distributes `total` among generations in order, at most `most` to each. */
@@ -149,7 +161,8 @@ function roll(state: RolloutState, goal: Generation, others: readonly Generation
   const fit = servingOf(state, others);
   const serving = canary === undefined || fit.length > 0 ? fit : besideCanary(others);
   const taken = goal.proven ? Math.min(goal.ready, most) : 0;
-  const keep = Math.max(canary?.others ?? 0, desired - taken);
+  const keep =
+    goal.hash === state.target && canStay(state) ? Math.max(0, desired - goal.instances) : Math.max(canary?.others ?? 0, desired - taken);
   // Beside a canary the version before follows when somebody scales the app.
   const staying = share(serving, keep, ({ instances }) => (canary === undefined ? instances : Math.max(instances, keep)));
   const occupied = sum(staying.values(), (part) => part);
@@ -169,6 +182,12 @@ function roll(state: RolloutState, goal: Generation, others: readonly Generation
   return { goal: up, others: kept, weights };
 }
 
+/** Without routes, those that stay beside a trial instance: of a change that was interrupted, the trial instance makes room. */
+function unroutedBefore(others: readonly Generation[]): Map<string, number> {
+  const served = others.filter((generation) => generation.served && generation.ready > 0 && generation.instances > 0);
+  return new Map((served.length > 0 ? served : others).map(({ hash, instances }) => [hash, instances]));
+}
+
 /**
  * Plans a step without two versions side by side: one trial instance of the new version, then the old version stops, then the new one
  * grows.
@@ -180,7 +199,7 @@ function switchOver(state: RolloutState, goal: Generation, others: readonly Gene
   const weights = {};
   if (serving.length === 0) return { goal: left === 0 ? desired : Math.min(goal.instances, desired), others: new Map(), weights };
   const trial = Math.min(1, desired);
-  if (!goal.proven) return { goal: trial, others: new Map(others.map(({ hash, instances }) => [hash, instances])), weights };
+  if (!goal.proven) return { goal: trial, others: unroutedBefore(others), weights };
   return { goal: Math.min(Math.max(goal.instances, trial), desired), others: new Map(), weights };
 }
 
@@ -194,18 +213,35 @@ function recreate({ desired, routed }: RolloutState, goal: Generation, others: r
   };
 }
 
-/** Leaves the others as they are until the canary of another process has ended. */
-function hold(state: RolloutState, others: readonly Generation[]): Numbers {
-  const shares = share(servingOf(state, others), state.desired, ({ ready }) => ready);
-  const kept = new Map(others.map(({ hash, instances }) => [hash, instances]));
-  return { goal: 0, others: kept, weights: state.routed ? Object.fromEntries([...shares].filter(([, part]) => part > 0)) : {} };
+/**
+ * Leaves the versions as they are until the canary of another process has ended; the wanted version may run already, if a change before has begun with it.
+ * The version that serves most follows when somebody scales the process.
+ */
+function hold(state: RolloutState, goal: Generation, others: readonly Generation[]): Numbers {
+  const { desired, maxInFlight, routed } = state;
+  const all = [goal, ...others];
+  const shares = share(servingOf(state, all), desired, ({ ready }) => ready);
+  const kept = routed ? new Map(all.map(({ hash, instances }) => [hash, instances])) : unroutedBefore(all);
+  const running = all.filter(({ instances }) => instances > 0).toSorted(byWorth(state));
+  const first = running[0] ?? all.filter(({ served }) => served).toSorted((a, b) => b.created - a.created)[0];
+  const isAlone = all.every(({ hash, present }) => hash === first?.hash || present === 0);
+  if (first !== undefined && (routed || isAlone)) {
+    const total = sum(kept.values(), (instances) => instances);
+    const own = kept.get(first.hash) ?? 0;
+    const missing = desired - total;
+    // While several versions run, they may have more instances together; so may one whose instance leaves its node.
+    const most = isAlone && first.spare !== true ? 0 : maxInFlight;
+    if (missing > 0 || -missing > most) kept.set(first.hash, Math.max(1, own + missing));
+  }
+  const weights = routed ? Object.fromEntries([...shares].filter(([, part]) => part > 0)) : {};
+  return { goal: kept.get(goal.hash) ?? 0, others: kept, weights };
 }
 
 function motionOf(state: RolloutState, goal: Generation, others: readonly Generation[]): Numbers {
   const { desired, canary, strategy, routed } = state;
   if (desired === 0) return { goal: 0, others: new Map(), weights: { [goal.hash]: 1 } };
   if (strategy === 'recreate') return recreate(state, goal, others);
-  if (canary?.instances === 0) return hold(state, others);
+  if (canary?.instances === 0) return hold(state, goal, others);
   return routed || canary !== undefined ? roll(state, goal, others) : switchOver(state, goal, others);
 }
 
@@ -229,8 +265,9 @@ export function planRollout(given: RolloutState): RolloutPlan {
   // After a failure no step of the canary counts any more: the version before takes all requests back.
   const state: RolloutState = { ...rest, desired, target, generations, ...(canary === undefined || goal !== wanted ? {} : { canary }) };
   const others = generations.filter(({ hash }) => hash !== goal.hash);
-  // After a failure the goal is a generation that served before, so it is proven.
-  const proven = goal === wanted ? goal : { ...goal, proven: true };
+  // After a failure the goal is mostly a generation that served before, so it counts as proven; a target that is ready, since another process failed,
+  // waits for its first ready instance.
+  const proven = goal === wanted && !canStay(given) ? goal : { ...goal, proven: goal.ready > 0 || wanted.ready === 0 };
   const numbers = motionOf(state, proven, others);
   const instances = Object.fromEntries(others.map(({ hash }) => [hash, numbers.others.get(hash) ?? 0]));
   instances[goal.hash] = numbers.goal;

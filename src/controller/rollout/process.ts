@@ -8,31 +8,33 @@ import { httpRouteType, type HttpRoute } from '../../lib/api/gateway.ts';
 import { annotations, conditionTypes, kinds, labels, reasons } from '../../lib/api/group.ts';
 import { isHeld } from '../../lib/api/held.ts';
 import { isCanceled } from '../../lib/api/rollout.ts';
-import type { AppWorkload, CFApp, CFBuild, CFProcess, CFRoute, Droplet } from '../../lib/api/types.generated.ts';
-import { buildBudget } from '../../templates/stateful-set.ts';
-import { instancesByProcess, nodeIndexes, watchInstances, watchNodesOfInstances } from '../instances/pod-instances.ts';
+import type { AppWorkload, CFApp, CFBuild, CFProcess, CFProcessStatus, CFRoute, Droplet } from '../../lib/api/types.generated.ts';
+import { defined } from '../../lib/defined.ts';
+import { buildBudget, generationOf } from '../../templates/stateful-set.ts';
+import { instancesByProcess, nodeIndexes, podInstances, watchInstances, watchNodesOfInstances } from '../instances/pod-instances.ts';
 import { BoundedMap } from '../runtime/bounded-map.ts';
 import { Remembered } from '../runtime/memory.ts';
 import { watch, type Context, type Reconciler } from '../runtime/reconciler.ts';
 import { WaitingError, type Result } from '../runtime/result.ts';
 import { conditionsWith, readyStatement, writeStatus, type Statement } from '../runtime/status.ts';
 import { keyOf, splitKey } from '../runtime/store.ts';
-import { appIndexes, appsByDroplet, dropletOf, foreignBuild, processKeys, wantedInstances } from '../relations.ts';
+import { appIndexes, appsByDroplet, dropletOf, foreignBuild, inNamespace, processKeys, wantedInstances } from '../relations.ts';
 import { halvesByOwner, halvesOf } from '../shared-routes.ts';
+import { expectationsOf } from './assessment.ts';
 import { withProcessDefaults } from './process-defaults.ts';
 import { targetAfterCancellation, type Target } from './cancellation.ts';
-import { createGeneration, findGeneration, isWhole, liveInputsOf, replaceLost, workloadsOf } from './generation.ts';
+import { createGeneration, findGeneration, liveInputsOf, makeWhole, replaceLost, workloadsOf } from './generation.ts';
 import { lookAtDrain, setsByProcess } from './held-drain.ts';
+import { refusalIn } from './refusal.ts';
 import { Proofs } from './traffic-probe.ts';
 import { Rollouts } from './step.ts';
-import { hinderedRollout, selectorOf } from './status.ts';
+import { endedRollout, hinderedRollout, instancesPart, instancesStatus, selectorOf } from './status.ts';
 import { keepVerdict } from './verdict.ts';
 
 /** As long as for tasks: an app that is missing for this long was deleted. */
 const appPatienceMs = 10 * 60_000;
-
-const ownKey = (object: { metadata: { namespace?: string } }, guid: string | undefined): string[] =>
-  guid === undefined || guid === '' ? [] : [`${object.metadata.namespace ?? ''}/${guid}`];
+/** Pause between two tries of a change that has failed, or of a replacement that was refused. */
+const failedRetryMs = 5_000;
 
 /** Processes that a route leads to, and those that shared a destination's app before the route changed. */
 function processesOfRoute(route: Stored<CFRoute>, stores: Context['stores']): string[] {
@@ -48,9 +50,9 @@ export function processReconciler(): Reconciler {
     watches: [
       watch(kinds.process),
       watch<CFApp>(kinds.app, (app, stores) => processKeys(keyOf(app), stores)),
-      watch<AppWorkload>(kinds.appWorkload, (workload) => ownKey(workload, workload.spec.GUID)),
-      watchInstances((instance) => ownKey(instance, instance.metadata.labels?.[labels.guid])),
-      watchNodesOfInstances((instance) => ownKey(instance, instance.metadata.labels?.[labels.guid])),
+      watch<AppWorkload>(kinds.appWorkload, (workload) => inNamespace(workload, workload.spec.GUID)),
+      watchInstances((instance) => inNamespace(instance, instance.metadata.labels?.[labels.guid])),
+      watchNodesOfInstances((instance) => inNamespace(instance, instance.metadata.labels?.[labels.guid])),
       watch<CFRoute>(kinds.route, processesOfRoute),
       watch<HttpRoute>(httpRouteType, (route, stores) => {
         const own = stores.of(kinds.route).get(route.metadata.namespace, route.metadata.name);
@@ -62,9 +64,9 @@ export function processReconciler(): Reconciler {
           .by(appsByDroplet.name, keyOf(build))
           .flatMap((app) => processKeys(keyOf(app), stores)),
       ),
-      watch<PodDisruptionBudget>(podDisruptionBudgetType, (budget) => ownKey(budget, budget.metadata.labels?.[labels.guid])),
+      watch<PodDisruptionBudget>(podDisruptionBudgetType, (budget) => inNamespace(budget, budget.metadata.labels?.[labels.guid])),
     ],
-    reads: [kinds.space, kinds.org, kinds.domain, namespaceType],
+    reads: [kinds.space, kinds.org, kinds.domain, kinds.serviceInstance, namespaceType],
     indexes: [...appIndexes, instancesByProcess, halvesByOwner, setsByProcess, ...nodeIndexes],
     reconcile: (key, context) => reconcile(key, context, rollouts),
   };
@@ -97,16 +99,39 @@ async function act(context: Context, live: Stored<CFProcess>, overdue: boolean, 
   const target = await aimOf(context, app, process, droplet).catch((error: unknown) => tellWhy(context, app, process, error));
   if (target === 'again') return { requeueAfterMs: 1 };
   const outcome = target === undefined ? undefined : await rollouts.step(context, app, process, target);
-  await ensureBudget(context, process, !overdue && (outcome?.guarded ?? wantedInstances(app, process) > 1));
   const ready: Statement = readyStatement;
   await writeStatus(context, kinds.process, process, {
     ...process.status,
     actualInstances: 0,
-    ...outcome?.status,
+    ...(outcome?.status ?? withoutGeneration(context, app, process)),
     selector: selectorOf(process),
     conditions: conditionsWith(process, ready),
   });
-  return outcome?.requeueAfterMs === undefined ? undefined : { requeueAfterMs: outcome.requeueAfterMs };
+  // Last: a budget that is refused must not hide from the next step what this one found.
+  const refusedMs = await tryBudget(context, process, !overdue && (outcome?.guarded ?? wantedInstances(app, process) > 1));
+  const waits = [outcome?.requeueAfterMs, refusedMs, target && untilReplaced(context, target.workload)].filter(
+    (wait) => wait !== undefined,
+  );
+  return waits.length === 0 ? undefined : { requeueAfterMs: Math.min(...waits) };
+}
+
+/** @returns milliseconds until the next try of a budget that a quota or a policy refuses; the steps of a change do not wait for it */
+async function tryBudget(context: Context, process: Stored<CFProcess>, isWanted: boolean): Promise<number | undefined> {
+  try {
+    await ensureBudget(context, process, isWanted);
+    return undefined;
+  } catch (error) {
+    const refusal = refusalIn(error);
+    if (refusal === undefined) throw error;
+    context.log.warn('disruption budget refused', { process: process.metadata.name, error: refusal.message });
+    return refusal.afterMs;
+  }
+}
+
+/** What changes in the status of a process that has no generation, and gets none now. */
+function withoutGeneration(context: Context, app: Stored<CFApp>, process: Stored<CFProcess>): Pick<CFProcessStatus, 'rollout'> {
+  if (app.spec.desiredState === 'STARTED') return {};
+  return defined({ rollout: endedRollout(process, app.metadata.annotations?.[annotations.deployId] ?? '', context.now()) });
 }
 
 /**
@@ -149,6 +174,16 @@ async function aimOf(
   return workload === undefined || workload === 'again' ? workload : { workload, isUnknownBefore: false };
 }
 
+/** When the replacement of a generation that cannot start again was refused, by the uid of its workload. */
+const refusedReplacements = new Remembered(() => new BoundedMap<string, number>(5_000));
+
+/** Milliseconds until the next try of a replacement that was refused; undefined without one, or when its time has come. */
+function untilReplaced({ memory, now }: Context, { metadata: { uid } }: Stored<AppWorkload>): number | undefined {
+  const at = memory.of(refusedReplacements).get(uid);
+  const left = at === undefined ? 0 : at + failedRetryMs - now();
+  return left > 0 ? left : undefined;
+}
+
 /** The generation that should run; created if it does not exist. `again` when an unfinished one was just removed. */
 async function targetOf(
   context: Context,
@@ -165,13 +200,16 @@ async function targetOf(
   const live = liveInputsOf(app, process, droplet, context);
   const found = heldGeneration(app, process, workloads) ?? findGeneration(workloads, live);
   if (found === undefined) return createGeneration(context, app, process, live);
-  if (!(await isWhole(context, process, found))) return 'again';
+  if (!(await makeWhole(context, app, process, live, found))) return 'again';
   if (findCondition(found, conditionTypes.whole)?.status !== 'False') return found;
+  if (untilReplaced(context, found) !== undefined) return found;
   try {
     return await replaceLost(context, app, process, live, found);
   } catch (error) {
+    const isRefused = refusalIn(error) !== undefined;
+    if (isRefused) context.memory.of(refusedReplacements).set(found.metadata.uid, context.now());
     // The running instances stay; `rollout.message` reports that the version cannot start again.
-    if (error instanceof WaitingError) return found;
+    if (error instanceof WaitingError || isRefused) return found;
     throw error;
   }
 }
@@ -200,23 +238,48 @@ function hinderedFrom({ memory, stores, now }: Context, { metadata: { uid } }: S
   return Math.max(at, stores.of(kinds.process).steadySince);
 }
 
-/** Reports why no generation can be made, before the next try. */
-async function tellWhy(context: Context, app: Stored<CFApp>, process: Stored<CFProcess>, error: unknown): Promise<never> {
-  if (error instanceof WaitingError) {
-    const deployId = app.metadata.annotations?.[annotations.deployId] ?? '';
-    const times = { now: context.now(), from: hinderedFrom(context, process, `${deployId} ${error.reason}`) };
-    const rollout = hinderedRollout(process, deployId, error, times);
-    if (rollout.phase === 'Failed' && process.status?.rollout?.phase !== 'Failed') {
-      const cause = causeOfReason(error.reason);
-      await keepVerdict(context, app, { cause, message: error.message, process: process.spec.processType });
-    }
-    await writeStatus(context, kinds.process, process, {
-      ...process.status,
-      actualInstances: process.status?.actualInstances ?? 0,
-      rollout,
+/**
+ * While a change is hindered, the version that runs can be scaled, and its instances are told as they are.
+ * @returns their part of the status; nothing while several versions run, which the change brings together when it goes on
+ */
+async function scaleRunning(context: Context, app: Stored<CFApp>, process: Stored<CFProcess>): Promise<Partial<CFProcessStatus>> {
+  const [running, ...others] = workloadsOf(process, context).filter(({ spec }) => spec.instances > 0);
+  if (running === undefined || others.length > 0) return {};
+  const { namespace, name, resourceVersion, annotations: marks } = running.metadata;
+  const instances = podInstances(context).of(namespace, process.metadata.name, () => expectationsOf(running));
+  const hash = generationOf(running);
+  if (marks?.[annotations.spare] === 'true' || instances.some(({ generation }) => generation !== hash)) return {};
+  const wanted = wantedInstances(app, process);
+  if (wanted > 0 && running.spec.instances !== wanted) {
+    const patch = { metadata: { resourceVersion }, spec: { instances: wanted } };
+    const patched = context.cluster.mergePatch(kinds.appWorkload, namespace, name, patch, { signal: context.signal });
+    // What hinders the change can refuse this too, and is told all the same.
+    await patched.catch((error: unknown) => {
+      if (refusalIn(error) === undefined) throw error;
     });
   }
-  throw error;
+  return instancesPart(instancesStatus(instances, hash));
+}
+
+/** Reports why no generation can be made, before the next try. */
+async function tellWhy(context: Context, app: Stored<CFApp>, process: Stored<CFProcess>, error: unknown): Promise<never> {
+  const hindrance = error instanceof WaitingError ? error : refusalIn(error);
+  if (hindrance === undefined) throw error;
+  const { reason, message } = hindrance;
+  const deployId = app.metadata.annotations?.[annotations.deployId] ?? '';
+  const times = { now: context.now(), from: hinderedFrom(context, process, `${deployId} ${reason}`) };
+  const rollout = hinderedRollout(process, deployId, hindrance, times);
+  if (rollout.phase === 'Failed' && process.status?.rollout?.phase !== 'Failed')
+    await keepVerdict(context, app, { cause: causeOfReason(reason), message, process: process.spec.processType });
+  const instances = await scaleRunning(context, app, process);
+  await writeStatus(context, kinds.process, process, {
+    ...process.status,
+    actualInstances: process.status?.actualInstances ?? 0,
+    ...instances,
+    rollout,
+  });
+  // Nobody awaits it any more, and each try reads Secrets.
+  throw rollout.phase === 'Failed' ? new WaitingError(reason, message, Math.max(hindrance.afterMs ?? 0, failedRetryMs)) : hindrance;
 }
 
 /**

@@ -2,16 +2,19 @@
 
 import type { Stored } from '../../lib/api/object.ts';
 import { causeOfReason } from '../../lib/api/causes.ts';
+import { deploymentFailures, otherProcessFailed } from '../../lib/api/group.ts';
 import type { CanaryProgress } from '../../lib/api/rollout.ts';
 import { countInstances, instanceLimits } from '../../lib/api/app.ts';
 import { podSelectorOf } from '../../lib/api/names.ts';
 import { cutText } from '../../lib/api/text.ts';
 import type { DeploymentStatus, GenerationStatus, InstanceCounts, InstanceStatus } from '../../lib/api/types.generated.ts';
-import type { CFProcess } from '../../lib/api/types.generated.ts';
+import type { CFProcess, CFProcessStatus } from '../../lib/api/types.generated.ts';
 import type { LogEnds } from '../../lib/kube/lines.ts';
 import type { Instance, Problem } from '../instances/instances.ts';
 import { longestMessage } from '../runtime/status.ts';
 import type { RolloutPlan } from './planner.ts';
+import { isQuotaRefusal } from './refusal.ts';
+import { isUntouched } from './untouched.ts';
 import { timestamp } from '../runtime/clock.ts';
 import { defined } from '../../lib/defined.ts';
 
@@ -74,6 +77,13 @@ export function summaryOf(instances: Record<string, InstanceStatus>): {
   return { instancesStatus: Object.fromEntries(listed), instanceCounts: countInstances(Object.values(instances)) };
 }
 
+/** What the status of a process says of its instances. Counted by index: during a rollout, two instances with one index count as one. */
+export function instancesPart(
+  instances: Record<string, InstanceStatus>,
+): Pick<CFProcessStatus, 'actualInstances'> & ReturnType<typeof summaryOf> {
+  return { actualInstances: Object.values(instances).filter(({ ready }) => ready === true).length, ...summaryOf(instances) };
+}
+
 /** The cause of a failure, as the status keeps it. */
 export interface Cause {
   problem: Problem;
@@ -102,6 +112,8 @@ export interface RolloutFacts {
   /** The generation has failed. `cause` is missing when the failure was reported before. */
   failed: boolean;
   cause?: Cause;
+  /** The process that failed instead, and that this one follows to the version before. */
+  sibling?: string;
   /** What the rollout waits for, if known. */
   awaited?: Problem | { reason: string; message: string };
   /** Why expected instances do not exist. */
@@ -117,7 +129,12 @@ type Phase = DeploymentStatus['phase'];
 type Body = Omit<DeploymentStatus, 'id' | 'since' | 'generations' | 'process'>;
 
 function failed(facts: RolloutFacts, before: DeploymentStatus | undefined): Body {
-  const { cause, plan, target, instances } = facts;
+  const { cause, plan, target, instances, sibling } = facts;
+  if (sibling !== undefined) {
+    const message = `Process '${sibling}' of this version failed, so the version before runs.`;
+    // Without a cause: the other process has it.
+    return { phase: 'Failed', reason: otherProcessFailed, message };
+  }
   if (cause === undefined) {
     const {
       id: _id,
@@ -126,7 +143,11 @@ function failed(facts: RolloutFacts, before: DeploymentStatus | undefined): Body
       process: _process,
       ...kept
     } = before ?? { id: '', phase: 'Failed' as const };
-    return { ...kept, phase: 'Failed' };
+    const isOwn = kept.reason === undefined || (deploymentFailures.some((one) => one === kept.reason) && !isQuotaRefusal(kept));
+    // Something hindered the change for a while after that, and the status had its text instead.
+    return isOwn
+      ? { ...kept, phase: 'Failed' }
+      : { phase: 'Failed', reason: 'Unknown', message: 'This version failed before in this change.' };
   }
   const { problem, instance, log } = cause;
   const isWoken = plan.goal !== target && !instances.some(({ generation, ending }) => generation === plan.goal && !ending);
@@ -154,7 +175,12 @@ function underWay(facts: RolloutFacts): Body {
   const phase: Phase = own.some(({ state }) => state !== 'DOWN') ? 'Starting' : 'Pending';
   if (awaited !== undefined) return { phase, reason: awaited.reason, message: awaited.message };
   if (ready > 0 && !proven) return { phase, reason: 'Serving', message: 'Waiting for the first answer of the new version.' };
-  if (ready >= desired) return { phase, reason: 'Instances', message: 'Waiting for all routes to lead to the new version.' };
+  if (ready >= desired)
+    return {
+      phase,
+      reason: 'Instances',
+      message: `Waiting for all routes to lead to ${facts.canceled === true ? 'the version before' : 'the new version'}.`,
+    };
   return { phase, reason: 'Instances', message: `${String(ready)} of ${String(desired)} instances are ready.` };
 }
 
@@ -191,10 +217,11 @@ function body(facts: RolloutFacts, before: DeploymentStatus | undefined, isStart
   return { phase: 'Serving', ...facts.note };
 }
 
-function logOf(before: DeploymentStatus | undefined): Pick<DeploymentStatus, 'logHead' | 'logOmitted' | 'logTail'> {
-  const { logHead, logOmitted, logTail } = before ?? {};
+/** The kept log, and the container that wrote it. */
+function logOf(before: DeploymentStatus | undefined): Pick<DeploymentStatus, 'pod' | 'container' | 'logHead' | 'logOmitted' | 'logTail'> {
+  const { pod, container, logHead, logOmitted, logTail } = before ?? {};
   if (logTail === undefined) return {};
-  return { ...defined({ logHead, logOmitted }), logTail };
+  return { ...defined({ pod, container, logHead, logOmitted }), logTail };
 }
 
 /** The new `status.rollout`. It equals the old one if nothing changed, so that nothing is written. */
@@ -219,6 +246,26 @@ export function rolloutStatus(facts: RolloutFacts, isStarted: boolean): Deployme
 /** Something missing may still appear, for example the Secret of a binding. After this time the change counts as failed. */
 const hindrancePatienceMs = 15_000;
 
+/** The text of a refusal stays as it was first: one that differs with every try would wake the next one. */
+const textOfRefusal = ({ reason, message }: DeploymentStatus): string | undefined =>
+  reason === 'QuotaExceeded' || reason === 'GenerationRefused' ? message : undefined;
+
+/** A version of an earlier change: what it came to there says nothing about it in this one. One that failed before it served has not served. */
+function asEarlier({ verified, untouched: _untouched, ...generation }: GenerationStatus): GenerationStatus {
+  const answered = generation.state !== 'Failed' || generation.served === true ? verified : undefined;
+  return { ...generation, ...defined({ verified: answered }), state: 'Old' };
+}
+
+/** The versions that the status lists while a change is hindered. If one turns out to be the wanted one, the change may leave the process as it is. */
+function listedOf(rollout: DeploymentStatus | undefined, id: string): Pick<DeploymentStatus, 'generations'> {
+  if (rollout?.id === id) return defined({ generations: rollout.generations });
+  const generations = rollout?.generations?.map((said) => ({
+    ...asEarlier(said),
+    ...(isUntouched(rollout, said.hash, id) ? { untouched: true as const } : {}),
+  }));
+  return defined({ generations });
+}
+
 /**
  * `status.rollout` of a change that cannot start.
  * @param now milliseconds by the API server's clock
@@ -235,10 +282,25 @@ export function hinderedRollout(
   const since = isSame ? (before.since ?? '') : timestamp(now);
   const isLasting = before?.phase === 'Failed' || now - Math.max(Date.parse(since), from) > hindrancePatienceMs;
   const phase: Phase = isSame && isLasting ? 'Failed' : 'Pending';
-  const generations = status?.rollout?.generations;
-  const text = cutText(message, longestMessage);
+  const text = isSame && before.phase === phase ? textOfRefusal(before) : undefined;
   const cause = phase === 'Failed' ? causeOfReason(reason) : undefined;
-  return { id, phase, reason, ...defined({ cause }), message: text, process: spec.processType, since, ...defined({ generations }) };
+  return {
+    id,
+    phase,
+    reason,
+    ...defined({ cause }),
+    message: text ?? cutText(message, longestMessage),
+    process: spec.processType,
+    since,
+    ...listedOf(status?.rollout, id),
+  };
+}
+
+/** `status.rollout` of a process of a stopped app that has no generation: what hindered an earlier change counts no more. */
+export function endedRollout({ spec, status }: Stored<CFProcess>, id: string, now: number): DeploymentStatus | undefined {
+  const before = status?.rollout;
+  if (before === undefined || (before.id === id && before.phase === 'Stopped')) return before;
+  return { id, phase: 'Stopped', process: spec.processType, since: timestamp(now) };
 }
 
 export function selectorOf(process: Stored<CFProcess>): string {

@@ -19,12 +19,17 @@ import { noteOf } from './note.ts';
 import { acceptance, isSettled, type Proof, type Proofs } from './traffic-probe.ts';
 import { parseWeights, planRollout, printWeights, type Generation, type RolloutPlan } from './planner.ts';
 import { expectationsOf, isLeftOver, Assessor, mostOf, readyOf, type View } from './assessment.ts';
-import { instancesStatus, isRemade, rolloutStatus, summaryOf, withAbsent, type RolloutFacts } from './status.ts';
+import { instancesPart, instancesStatus, isRemade, rolloutStatus, withAbsent, type RolloutFacts } from './status.ts';
+import { failedSiblingOf } from './siblings.ts';
+import { hasServed, isUntouched } from './untouched.ts';
 import { failureOf, keepVerdict } from './verdict.ts';
 import { defined } from '../../lib/defined.ts';
 
-/** An app without a check counts as proven after it has run this long without a restart. */
-const stableMs = 3_000;
+/**
+ * An app without a check counts as proven after it has run for 3 s without a restart. The times in pods are whole seconds, and a kubelet reports an end up to
+ * a second late.
+ */
+const stableMs = 5_000;
 const refusedPollMs = 10_000;
 /**
  * For a gateway that cannot be asked: the time from its acceptance of a route until requests follow it. Traefik collects changes for 100
@@ -54,11 +59,14 @@ export class Rollouts {
     const proof = this.#proof(view);
     const proven = proof.state === 'proven' || this.#provenBefore(view, view.hash);
     const assessment = await this.#assessor.assess(view, proof);
-    const plan = this.#plan(view, proven, assessment.failed);
-    // Before the instances go whose lines it has.
-    if (assessment.cause !== undefined) await keepVerdict(context, app, failureOf(assessment.cause, process.spec.processType));
+    const sibling = assessment.failed ? undefined : failedSiblingOf(view);
+    const failed = assessment.failed || sibling !== undefined;
+    const plan = this.#plan(view, proven, failed);
     const evacuation = evacuationIn(view, plan, assessment.absent !== undefined);
-    await this.#act(view, plan, evacuation);
+    // Before the instances go whose lines it has. They go in the next step, which the status starts: if they went before the status says why, a step
+    // that knows only the status would start them again.
+    if (assessment.cause === undefined) await this.#act(view, plan, evacuation);
+    else if (!isCanceled(app)) await keepVerdict(context, app, failureOf(assessment.cause, process.spec.processType));
     const note = noteOf(view, proof);
     const facts: RolloutFacts = {
       process,
@@ -66,15 +74,15 @@ export class Rollouts {
       target: view.hash,
       desired: mostOf(view),
       plan,
-      generations: this.#generations(view, proof, plan, assessment.failed),
+      generations: this.#generations(view, proof, plan, { failed, ...defined({ sibling }) }),
       instances: view.instances,
       ready: readyOf(view.instances, view.hash),
       proven,
       switched: this.#hasSwitched(view),
       ...this.#canary(view, plan),
       canceled: isCanceled(app),
-      failed: assessment.failed,
-      ...defined({ cause: assessment.cause, awaited: assessment.awaited, absent: assessment.absent, note }),
+      failed,
+      ...defined({ sibling, cause: assessment.cause, awaited: assessment.awaited, absent: assessment.absent, note }),
       targetUid: target.workload.metadata.uid,
       now: context.now(),
     };
@@ -90,7 +98,7 @@ export class Rollouts {
     const desired = isUnknownBefore ? 0 : wantedInstances(app, process);
     return {
       context, app, process, target, workloads, seam, desired,
-      canary: canaryStepOf(context, app, process, desired),
+      canary: canaryStepOf(context, app, process, { desired, target: generationOf(target) }),
       hash: generationOf(target),
       instances: seam
         .of(namespace, name, (generation) => expectationsOf(byHash.get(generation)))
@@ -202,6 +210,7 @@ export class Rollouts {
         ending: own.filter(({ ending }) => ending).length,
         proven: hash === view.hash ? proven : this.#provenBefore(view, hash),
         served: this.#servedBefore(view, hash),
+        spare: workload.metadata.annotations?.[annotations.spare] === 'true',
         created: Date.parse(workload.metadata.creationTimestamp ?? '') || 0,
       };
     });
@@ -212,11 +221,12 @@ export class Rollouts {
         strategyOf(view.app, spaceOf(view.context.stores, view.app.metadata.namespace)) === 'recreate' && !isCanceled(view.app)
           ? ('recreate' as const)
           : ('rolling' as const),
-      decided: view.app.status?.deployment?.id === view.deployId && view.app.status.deployment.phase === 'Serving',
+      decided: isAppDecided(view),
       ...defined({ canary: view.canary }),
       routed: view.routed,
       target: view.hash,
       failed,
+      canceled: isCanceled(view.app),
       generations,
       carried: parseWeights(view.process.status?.serving),
     };
@@ -243,14 +253,25 @@ export class Rollouts {
     }
   }
 
-  #generations(view: View, proof: Proof, plan: RolloutPlan, failed: boolean): GenerationStatus[] {
+  #generations(
+    view: View,
+    proof: Proof,
+    plan: RolloutPlan,
+    { failed, sibling }: Pick<RolloutFacts, 'failed' | 'sibling'>,
+  ): GenerationStatus[] {
     const isProven = proof.state === 'proven' || this.#provenBefore(view, view.hash);
     const serves = !failed && isProven && view.desired > 0 && readyOf(view.instances, view.hash) >= view.desired;
+    const isLeftAlone = isUntouched(view.process.status?.rollout, view.hash, view.deployId);
+    // The whole app serves, and this process by the target: a route to another port can give it another one within the change.
+    const isDecided = isAppDecided(view) && view.process.status?.rollout?.phase === 'Serving' && this.#servedBefore(view, view.hash);
     return view.workloads
       .filter((workload) => !plan.remove.includes(generationOf(workload)))
       .map((workload) => {
         const hash = generationOf(workload);
         const isTarget = hash === view.hash;
+        const said = this.#saidOf(view, hash);
+        // Nothing falls back to it later: its version has failed as a whole, or before it served, or the change that replaced it is done.
+        const isPast = isTarget ? sibling !== undefined : isDecided || (said?.state === 'Failed' && said.served !== true);
         const isVerified =
           this.#wasVerified(view, hash) || (isTarget && view.routed && proof.state === 'proven' && proof.through !== 'nothing');
         return {
@@ -260,16 +281,15 @@ export class Rollouts {
           instances: plan.instances[hash] ?? 0,
           ready: readyOf(view.instances, hash),
           uid: workload.metadata.uid,
-          ...(isVerified ? { verified: true } : {}),
-          ...(this.#servedBefore(view, hash) || (isTarget && serves) ? { served: true } : {}),
+          ...(isVerified && !isPast ? { verified: true } : {}),
+          ...(!isPast && (this.#servedBefore(view, hash) || (isTarget && serves)) ? { served: true } : {}),
+          ...(isTarget && isLeftAlone ? { untouched: true } : {}),
         } satisfies GenerationStatus;
       });
   }
 
-  /** In status that kf 0.1.0 wrote, a version that answered a request counts as served. */
   #servedBefore(view: View, hash: string): boolean {
-    const said = this.#saidOf(view, hash);
-    return said?.served === true || (said?.verified === true && said.state !== 'Failed');
+    return hasServed(this.#saidOf(view, hash));
   }
 
   #wasVerified(view: View, hash: string): boolean {
@@ -287,9 +307,7 @@ export class Rollouts {
     const isStarted = view.app.spec.desiredState === 'STARTED';
     const present = withoutSpare(instancesStatus(view.instances, view.hash), view);
     const status: CFProcessStatus = {
-      // Counted by index: during a rollout, two instances with one index count as one.
-      actualInstances: Object.values(present).filter(({ ready }) => ready === true).length,
-      ...summaryOf(withAbsent(present, view.desired, facts.absent)),
+      ...instancesPart(withAbsent(present, view.desired, facts.absent)),
       serving: weights,
       rollout: rolloutStatus(facts, isStarted),
     };
@@ -301,6 +319,11 @@ export class Rollouts {
 /** The time that the gateway needs to load a change, plus a second before pods stop answering. */
 function settleMs(context: Context): number {
   return Math.max(1, context.info().drainSeconds - 1) * 1_000;
+}
+
+/** The whole app serves by its present change. */
+function isAppDecided({ app: { status }, deployId }: View): boolean {
+  return status?.deployment?.id === deployId && status.deployment.phase === 'Serving';
 }
 
 function onlyTarget(text: string | undefined, hash: string): boolean {

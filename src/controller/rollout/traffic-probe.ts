@@ -18,6 +18,7 @@ import { gatewayAddress, routesTo, type MappedDestination } from '../relations.t
 import { httpRouteOf } from '../shared-routes.ts';
 import { defined } from '../../lib/defined.ts';
 import { limitInterimAnswers } from '../../lib/interim-answers.ts';
+import { refusalOf } from './route-refusal.ts';
 
 /**
  * Which way the answer came. `nothing`: neither the gateway nor an instance can be reached from here. `earlier`: the status says that the
@@ -166,6 +167,9 @@ export function acceptance(route: Stored<HttpRoute>): Acceptance | undefined {
   return { accepted: false, message: `${bad.reason}: ${bad.message}`, lacksBackend: bad.reason === 'BackendNotFound' };
 }
 
+/** The gateway has looked at the present form of the route, and does not take it. */
+const isRefused = (route: Stored<HttpRoute> | undefined): boolean => route !== undefined && acceptance(route)?.accepted === false;
+
 /**
  * True when the gateway says that it has loaded the present form of the route, or when it cannot be asked and there is nothing to wait for.
  * A statement about another form does not count.
@@ -228,15 +232,35 @@ export class Proofs {
 
   #look(context: Context, process: Stored<CFProcess>, own: Candidate, attempts: Attempts): Proof {
     const { generation } = own;
-    const mapped = routeToAsk(routesTo(process, context.stores), attempts.count);
+    const routes = routesTo(process, context.stores);
+    const lacking = this.#awaitRoutes(context, routes, generation, attempts);
+    if (lacking !== undefined) return lacking;
+    const mapped = routeToAsk(routes, attempts.count);
     const info = context.info();
     if (mapped !== undefined && !attempts.direct) {
-      const awaited = this.#awaitGateway(context, mapped.route, generation, attempts);
-      if (awaited !== undefined) return awaited;
+      // Requests move only when all routes do, so one that the gateway has refused would be waited for without end.
+      const refused = routes.filter(({ route }) => route !== mapped.route && isRefused(httpRouteOf(route, context.stores)));
+      for (const { route } of [mapped, ...refused]) {
+        const awaited = this.#awaitGateway(context, route, generation, attempts);
+        if (awaited !== undefined) return awaited;
+      }
     }
     const target = this.#target(context, mapped?.route, generation, attempts, own);
     if (target === undefined) return { state: 'proven', through: 'nothing' };
     return this.#evaluate(context, attempts, target, { info, ...answerPatienceOf(process, own) });
+  }
+
+  /** Undefined unless the cluster refuses what one of the routes needs to lead to the generation: then requests could never move to it. */
+  #awaitRoutes(context: Context, routes: readonly MappedDestination[], generation: string, { since }: Attempts): Proof | undefined {
+    for (const { route } of routes) {
+      const refusal = refusalOf(route);
+      const live = refusal === undefined ? undefined : httpRouteOf(route, context.stores);
+      if (refusal === undefined || (live !== undefined && hasRule(live, generation))) continue;
+      const { since: refusedSince, ...why } = refusal;
+      if (context.now() - Math.max(since, refusedSince) > refusalPatienceMs) return { state: 'refused', ...why };
+      return { state: 'awaited', message: why.message, lookAgainMs: 1_000 };
+    }
+    return undefined;
   }
 
   /** Undefined once the gateway has accepted the route with the generation's rule. */

@@ -16,6 +16,7 @@ import { wholeOf } from '../runtime/whole.ts';
 import { keyOf, splitKey } from '../runtime/store.ts';
 import { appIndexes, processKeys, wantedInstances, workloadsByProcess } from '../relations.ts';
 import { expectationsOf } from './assessment.ts';
+import { setRefusalOf, setRefusedBy } from './refusal.ts';
 import { instancesStatus, summaryOf } from './status.ts';
 
 const shortestPauseMs = 250;
@@ -41,18 +42,33 @@ export const appWorkloadReconciler: Reconciler = {
     if (found === undefined || found.spec.runnerName !== places.runner) return undefined;
     const workload = await writeMetadata(context, kinds.appWorkload, found, {});
     if (workload.metadata.deletionTimestamp !== undefined) return undefined;
-    await ensureSet(context, workload);
-    const requeueAfterMs = await releaseOverdue(context, workload);
+    const refused = await trySet(context, workload);
+    const overdueMs = await releaseOverdue(context, workload);
     // Meanwhile the process may have changed the number of instances; with the version of before, the status would be refused.
     const latest = workload === found ? context.stores.of(kinds.appWorkload).get(ns, name) : undefined;
-    await report(context, latest ?? workload);
-    return requeueAfterMs === undefined ? undefined : { requeueAfterMs };
+    await report(context, latest ?? workload, refused?.statement);
+    const waits = [overdueMs, refused?.afterMs].filter((wait) => wait !== undefined);
+    return waits.length === 0 ? undefined : { requeueAfterMs: Math.min(...waits) };
   },
 };
 
 function owned(object: { metadata: { namespace?: string; labels?: Record<string, string> } }): string[] {
   const name = object.metadata.labels?.[labels.appWorkloadGuid];
   return name === undefined ? [] : [`${object.metadata.namespace ?? ''}/${name}`];
+}
+
+/** A set that a quota or a policy refuses is a reason for the version to fail, not an error of the controller. */
+async function trySet(context: Context, workload: Stored<AppWorkload>): Promise<ReturnType<typeof setRefusedBy>> {
+  try {
+    await ensureSet(context, workload);
+    return undefined;
+  } catch (error) {
+    const refused = setRefusedBy(error, workload, context.now());
+    if (refused === undefined) throw error;
+    if (setRefusalOf(workload, context.now()) === undefined)
+      context.log.warn('set refused', { workload: workload.metadata.name, error: refused.statement.message });
+    return refused;
+  }
 }
 
 /**
@@ -126,13 +142,13 @@ function instancesOf(context: Context, workload: Stored<AppWorkload>): Instance[
     .filter((instance) => instance.generation === generation);
 }
 
-async function report(context: Context, workload: Stored<AppWorkload>): Promise<void> {
+async function report(context: Context, workload: Stored<AppWorkload>, statement = readyStatement): Promise<void> {
   const generation = generationOf(workload);
   const instances = instancesOf(context, workload);
   await writeStatus(context, kinds.appWorkload, workload, {
     ...workload.status,
     actualInstances: instances.filter(({ ready }) => ready).length,
     instancesStatus: summaryOf(instancesStatus(instances, generation)).instancesStatus,
-    conditions: conditionsWith(workload, readyStatement),
+    conditions: conditionsWith(workload, statement),
   });
 }

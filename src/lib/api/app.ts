@@ -112,3 +112,6 @@ const nonEmpty = (text: string | undefined): string | undefined => (text === '' 
 const created = (object: CFRoute): number => Date.parse(object.metadata.creationTimestamp ?? '') || 0;
 /** By code unit: the same order on every machine. */
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+
+/** The app was started with a Secret of variables: one that is missing was deleted. Before, or if its first build failed, it may have none yet. */
+export const hadVariables = ({ spec }: CFApp): boolean => (spec.envSecretName ?? '') !== '' && (spec.currentDropletRef?.name ?? '') !== '';

@@ -1,4 +1,4 @@
-// Why the cluster makes no pod for a task: a quota or a policy refuses it. The task waits, for room may come.
+// Why the cluster makes no pod for a task, or no StatefulSet for a version: a quota or a policy refuses it. It is tried again, for room may come.
 
 import { findCondition } from './conditions.ts';
 import { conditionTypes, reasons } from './group.ts';
@@ -14,9 +14,11 @@ export function podRefusalFrom(said: string): { reason: string; message: string 
   return { reason: reasons.podRefused, message: `The cluster refuses to create the pod: ${why}` };
 }
 
-/** The condition that says that the pod of a task is refused now; undefined when it is not. */
-export function podRefusalOf(object: WithConditions): Condition | undefined {
+/** The condition Ready when it says that a quota refuses what the object needs, or that something else does for `reason`; undefined otherwise. */
+export function refusalFor(object: WithConditions, reason: string): Condition | undefined {
   const ready = findCondition(object, conditionTypes.ready);
-  const isRefused = ready?.status === 'False' && (ready.reason === reasons.quotaExceeded || ready.reason === reasons.podRefused);
-  return isRefused ? ready : undefined;
+  return ready?.status === 'False' && (ready.reason === reasons.quotaExceeded || ready.reason === reason) ? ready : undefined;
 }
+
+/** The condition that says that the pod of a task is refused now; undefined when it is not. */
+export const podRefusalOf = (object: WithConditions): Condition | undefined => refusalFor(object, reasons.podRefused);

@@ -28,6 +28,11 @@ export interface RevisionRecord {
   ciRun?: string;
   /** The revision under whose number the Secret has the settings of this one; left out when they are not kept any more. */
   settings?: number;
+  /**
+   * Known since the next revision came: whether it came before the whole app served by this one, because that was canceled, had failed, or a later push was
+   * faster.
+   */
+  neverServed?: boolean;
 }
 
 /** The settings of a revision: what the user set, as far as a rollback restores it. */
@@ -56,7 +61,7 @@ function recordIn(key: string, text: string): RevisionRecord | undefined {
   } catch {
     return undefined;
   }
-  const { guid, description, droplet, created, settings } = value ?? {};
+  const { guid, description, droplet, created, settings, neverServed } = value ?? {};
   if (version === 0 || !isText(guid) || !isText(description) || !isText(droplet) || !isText(created)) return undefined;
   const texts = optionalTexts
     .map((name) => [name, value?.[name]] as const)
@@ -65,6 +70,7 @@ function recordIn(key: string, text: string): RevisionRecord | undefined {
   return {
     ...{ version, guid, description, droplet, created, ...optional },
     ...defined({ settings: Number.isInteger(settings) ? (settings as number) : undefined }),
+    ...defined({ neverServed: typeof neverServed === 'boolean' ? neverServed : undefined }),
   };
 }
 

@@ -194,6 +194,10 @@ export interface GenerationStatus {
    */
   served?: boolean;
   /**
+   * it served before the change named by id, which leaves the process as it is
+   */
+  untouched?: boolean;
+  /**
    * of the AppWorkload that this was said of; one that was made again is judged anew
    */
   uid?: string;
@@ -269,6 +273,10 @@ export interface AppRevision {
    * builds of the newest revisions, which are kept
    */
   droplets: string[];
+  /**
+   * the newest revision was recorded without its variables
+   */
+  lacksSettings?: boolean;
 }
 
 export interface ImageRegistry {

@@ -1,9 +1,14 @@
 // Revisions: what makes one, what is kept of it, and what happens when the controller is killed in between.
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, test } from 'vitest';
 import { configMapType, secretType } from '../../../src/lib/api/core.ts';
 import { annotations, kinds } from '../../../src/lib/api/group.ts';
+import { heldUntilRestart } from '../../../src/lib/api/held.ts';
 import { printSettings, readRecords, settingsIn, type RevisionRecord } from '../../../src/lib/api/revisions.ts';
+import type { CFApp } from '../../../src/lib/api/types.generated.ts';
+import { apiError } from '../../support/memory-cluster.ts';
+import { processOf, reported, wanted } from './deployment-scene.ts';
 import { appGuid, ns, startRunScene, type RunScene } from './run-scene.ts';
 
 let scene: RunScene;
@@ -30,6 +35,20 @@ async function restart(marks: Record<string, string> = {}): Promise<void> {
 }
 const setEnv = async (value: string): Promise<void> =>
   void (await scene.cluster.mergePatch(secretType, ns, 'env', { data: { COLOUR: encoded(value) } }));
+
+test('one that the next one replaces before the whole app serves by it is marked, and no other', async () => {
+  scene = await startRunScene();
+  await serving(await scene.deploy('good:1'));
+  scene.freezeGateway(true);
+  await scene.deploy('good:2');
+  await scene.until(() => expect(records()).toHaveLength(2));
+  const third = await scene.deploy('good:3');
+  await scene.until(() => expect(records()).toHaveLength(3));
+  scene.freezeGateway(false);
+  await serving(third);
+  await serving(await scene.deploy('good:4'));
+  expect(records().map(({ version, neverServed }) => [version, neverServed])).toEqual([[4, undefined], [3, false], [2, true], [1, false]]); // prettier-ignore
+});
 
 test('a start makes one when droplet, variables or commands are new, and only then', async () => {
   scene = await startRunScene();
@@ -197,6 +216,21 @@ test('a controller that is killed before the record is written makes it once, wi
   expect(records().map(({ version }) => version)).toEqual([2, 1]);
 });
 
+test('a conflict with another controller is settled before anything of the change starts', async () => {
+  scene = await startRunScene();
+  await serving(await scene.deploy('good:1'));
+  let conflicts = 0;
+  const early: string[] = [];
+  scene.cluster.intercept = (verb, type, name) => {
+    if (records().length < 2 && verb === 'create' && type.kind === 'AppWorkload') early.push(name);
+    if (verb !== 'patch' || type.kind !== 'ConfigMap' || conflicts === 3) return;
+    conflicts += 1;
+    throw apiError(409, 'Conflict', 'the object has been modified', name);
+  };
+  await serving(await scene.deploy('good:2'));
+  expect([conflicts, records().length, early]).toEqual([3, 2, []]);
+});
+
 test('records and settings that somebody deleted do not stop a start, and numbers are not given twice', async () => {
   scene = await startRunScene();
   await serving(await scene.deploy('good:1'));
@@ -221,4 +255,127 @@ test('settings that do not fit into one Secret beside newer ones are not kept', 
   }
   expect(kept()).toEqual([3, 4]);
   expect(records().map(({ version, settings }) => [version, settings])).toEqual([[4, 4], [3, 3], [2, undefined], [1, undefined]]); // prettier-ignore
+});
+
+/** Refuses the writes of the settings until the returned function is called. */
+function refuseSettings(): () => void {
+  let isRefused = true;
+  scene.cluster.intercept = (verb, type, name) => {
+    if (isRefused && (verb === 'patch' || verb === 'create') && type === secretType && name === `${appGuid}-revisions`)
+      throw apiError(500, 'InternalError', 'etcdserver: request timed out', name);
+  };
+  return () => (isRefused = false);
+}
+
+/** Starts a change without its variables, which come back while the settings cannot be written. */
+async function startsWithoutRecord(): Promise<() => void> {
+  scene = await startRunScene();
+  await serving(await scene.deploy('good:1'));
+  await scene.cluster.delete(secretType, ns, 'env');
+  const id = await scene.deploy('good:2', { rev: '1' });
+  await scene.until(() => expect(scene.app()?.status?.deployment).toMatchObject({ id, phase: 'Pending', reason: 'EnvironmentLost' }));
+  const allow = refuseSettings();
+  await scene.cluster.create(secretType, { metadata: { name: 'env', namespace: ns }, data: { COLOUR: encoded('blue') } });
+  await serving(id);
+  expect(records().map(({ version, settings }) => [version, settings])).toEqual([[2, undefined], [1, 1]]); // prettier-ignore
+  return allow;
+}
+
+/** Starts a look at the app. */
+const touch = (): Promise<void> => scene.patchApp({ metadata: { annotations: { touched: 'yes' } } });
+
+test('variables that could not be written when they came back are recorded later', async () => {
+  const allow = await startsWithoutRecord();
+  allow();
+  await scene.restartController();
+  await touch();
+  await scene.until(() => expect(scene.app()?.status?.revision).toMatchObject({ version: 3, deployed: 3 }));
+  expect(records()[0]).toMatchObject({ version: 3, settings: 3, description: 'New environment variables deployed.' });
+  expect(settingsIn(secret(), 3)?.env).toEqual({ COLOUR: encoded('blue') });
+});
+
+test('variables that were set after the start are not recorded as those of the change', async () => {
+  const allow = await startsWithoutRecord();
+  await setEnv('green');
+  allow();
+  let looks = 0;
+  scene.cluster.intercept = (verb, type, name) => void (verb === 'get' && type === secretType && name === 'env' && (looks += 1));
+  await touch();
+  await scene.until(() => expect(looks).toBeGreaterThan(0));
+  await setEnv('blue');
+  await scene.patchApp({ metadata: { annotations: { touched: 'again' } } });
+  await scene.until(() => expect(scene.app()?.status?.revision).toMatchObject({ version: 3, deployed: 3 }));
+  expect(settingsIn(secret(), 3)?.env).toEqual({ COLOUR: encoded('blue') });
+});
+
+test('settings that wait for the next start are recorded with that start', async () => {
+  const allow = await startsWithoutRecord();
+  const marks = heldUntilRestart(scene.app() as CFApp) as Record<string, string>;
+  await scene.cluster.mergePatch(kinds.process, ns, scene.web()?.metadata.name ?? '', {
+    metadata: { annotations: marks },
+    spec: { command: 'serve' },
+  });
+  allow();
+  await touch();
+  await sleep(300);
+  expect(records()).toHaveLength(2);
+  await restart();
+  expect(settingsIn(secret(), 3)).toMatchObject({ env: { COLOUR: encoded('blue') }, commands: { web: 'serve' } });
+});
+
+test('a first try that fails is repeated with the variables that the version has', async () => {
+  scene = await startRunScene();
+  await serving(await scene.deploy('good:1'));
+  await setEnv('blue');
+  const allow = refuseSettings();
+  const id = await scene.deploy('good:2', { rev: '1' });
+  await serving(id);
+  expect(records().map(({ version }) => version)).toEqual([1]);
+  await setEnv('green');
+  allow();
+  await touch();
+  await scene.until(() => expect(scene.app()?.status?.revision).toMatchObject({ version: 2, deployed: 2 }));
+  expect(records()[0]).not.toHaveProperty('settings');
+  await restart();
+  expect([records()[0]?.version, settingsIn(secret(), 3)?.env]).toEqual([3, { COLOUR: encoded('green') }]);
+});
+
+test('other variables are recorded once when another tool stops and starts the app without another deploy-id', async () => {
+  scene = await startRunScene();
+  await serving(await scene.deploy('good:1'));
+  await scene.patchApp({ spec: { desiredState: 'STOPPED' } });
+  await scene.until(() => expect(scene.app()?.status?.deployment).toMatchObject({ phase: 'Stopped' }));
+  await setEnv('blue');
+  await scene.patchApp({ spec: { desiredState: 'STARTED' } });
+  await scene.until(() => expect(scene.app()?.status?.revision).toMatchObject({ version: 2, deployed: 2 }));
+  await sleep(300);
+  expect(descriptions()).toEqual(['New environment variables deployed.', 'Initial revision.']);
+  expect([settingsIn(secret(), 2)?.env, colourOfNewest()]).toEqual([{ COLOUR: encoded('blue') }, 'blue']);
+});
+
+test('other variables are recorded once when another tool raises only the app-rev', async () => {
+  scene = await startRunScene();
+  await serving(await scene.deploy('good:1'));
+  await setEnv('blue');
+  await scene.patchApp({ metadata: { annotations: { [annotations.appRev]: '5' } } });
+  await scene.until(() => expect(scene.app()?.status?.revision).toMatchObject({ version: 2, deployed: 2 }));
+  await scene.until(() => expect(colourOfNewest()).toBe('blue'));
+  await sleep(300);
+  expect(descriptions()).toEqual(['New environment variables deployed.', 'Initial revision.']);
+  expect(settingsIn(secret(), 2)?.env).toEqual({ COLOUR: encoded('blue') });
+});
+
+test('variables that were lost before a change that leaves a process alone are recorded when they are there again', async () => {
+  scene = await startRunScene();
+  const processTypes = ['web', 'worker'];
+  await serving(await scene.deploy('good:1', { processTypes }));
+  await wanted(scene, 'worker');
+  await scene.until(() => expect(processOf(scene, 'worker')?.status?.rollout?.generations).toMatchObject([{ served: true }]));
+  await scene.cluster.delete(secretType, ns, 'env');
+  await scene.cluster.mergePatch(kinds.process, ns, scene.web()?.metadata.name ?? '', { spec: { memoryMB: 333 } });
+  await scene.patchApp({ metadata: { annotations: { [annotations.deployId]: 'sized' } } });
+  await reported(scene, 'sized', 'Pending', { reason: 'EnvironmentLost' });
+  await scene.cluster.create(secretType, { metadata: { name: 'env', namespace: ns }, data: { COLOUR: encoded('blue') } });
+  await serving('sized');
+  await scene.until(() => expect(scene.app()?.status?.revision?.lacksSettings).toBeUndefined());
 });

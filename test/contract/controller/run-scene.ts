@@ -27,7 +27,11 @@ import { info } from './build-scene.ts';
 export const ns = 'space-1';
 export const appGuid = 'app-1';
 
-/** Behaviour by the name of the image: `good:1` answers, `mute:1` is ready and answers nothing, `crash:1` ends at once, `silent:1` runs and never answers. */
+/**
+ * Behaviour by the name of the image: `good:1` answers, `mute:1` is ready and answers nothing, `crash:1` ends at once, `silent:1` runs and never answers.
+ * Process web of `half:1` answers, and its other processes end as soon as web serves. `tight:1` answers, unless it has only 16 MiB: then it ends at once.
+ * Of `lame:1` two instances answer, and each further one ends at once.
+ */
 class Node {
   readonly #cluster: MemoryCluster;
   readonly #podIP: string;
@@ -48,7 +52,7 @@ class Node {
     while (!this.#stopped.signal.aborted) {
       for (const set of this.#cluster.all(statefulSetType)) await this.#follow(set);
       for (const pod of this.#cluster.all(podType)) await this.#advance(pod);
-      for (const route of this.#cluster.all(httpRouteType)) await this.#accept(route.metadata.name ?? '');
+      for (const route of this.#cluster.all(httpRouteType)) await this.#accept(route.metadata.namespace, route.metadata.name);
       await sleep(4);
     }
   }
@@ -86,17 +90,18 @@ class Node {
 
   async #advance(pod: Pod): Promise<void> {
     const image = pod.spec?.containers[0]?.image ?? '';
+    const behaviour = this.#behaviourOf(pod, image);
     const status = pod.status?.containerStatuses?.[0];
     const restartCount = status?.restartCount ?? 0;
     const now = new Date().toISOString();
     const base = { name: 'application', image, imageID: '', containerID: 'x', restartCount };
     let next: Pod['status'] | undefined;
-    if (/^(good|mute)/.test(image) && status?.ready !== true) {
+    if (/^(good|mute)/.test(behaviour) && status?.ready !== true) {
       next = ready({ ...base, ready: true, started: true, state: { running: { startedAt: now } } }, now, this.#podIP);
-    } else if (image.startsWith('crash') && restartCount < 2) {
+    } else if (behaviour.startsWith('crash') && restartCount < 2) {
       const ended = { exitCode: 3, reason: 'Error', message: 'no database\n', startedAt: now, finishedAt: now };
       next = { containerStatuses: [{ ...base, ready: false, restartCount: restartCount + 1, state: { terminated: ended } }] };
-    } else if (image.startsWith('silent') && status === undefined) {
+    } else if (behaviour.startsWith('silent') && status === undefined) {
       next = { containerStatuses: [{ ...base, ready: false, started: false, state: { running: { startedAt: now } } }] };
     }
     if (next === undefined) return;
@@ -106,8 +111,22 @@ class Node {
       .catch(() => undefined);
   }
 
-  async #accept(name: string): Promise<void> {
-    const route = this.#cluster.peek(httpRouteType, ns, name);
+  #behaviourOf(pod: Pod, image: string): string {
+    const isSmall = pod.spec?.containers[0]?.resources?.limits?.['memory'] === '16Mi';
+    const isThird = Number(pod.metadata.labels?.[labels.podIndex]) >= 2;
+    const plain = image.replace('tight', isSmall ? 'crash' : 'good').replace('lame', isThird ? 'crash' : 'good');
+    return image.startsWith('half') ? this.#halfOf(pod) : plain;
+  }
+
+  #halfOf({ metadata }: Pod): string {
+    if (metadata.labels?.[labels.processType] === 'web') return 'good';
+    const deployId = this.#cluster.peek(kinds.app, ns, appGuid)?.metadata.annotations?.[annotations.deployId];
+    const web = this.#cluster.all(kinds.process).find(({ spec }) => spec.processType === 'web')?.status?.rollout;
+    return web?.id === deployId && web?.phase === 'Serving' ? 'crash' : 'wait';
+  }
+
+  async #accept(space: string, name: string): Promise<void> {
+    const route = this.#cluster.peek(httpRouteType, space, name);
     const observedGeneration = route?.metadata.generation ?? 0;
     if (route === undefined || route.status?.parents?.[0]?.conditions?.[0]?.observedGeneration === observedGeneration) return;
     const condition = {
@@ -122,7 +141,7 @@ class Node {
       { ...condition, type: 'ResolvedRefs' },
     ];
     const status = { parents: [{ parentRef: { name: 'kf' }, conditions }] };
-    await this.#cluster.mergePatch(httpRouteType, ns, name, { status }, { subresource: 'status' }).catch(() => undefined);
+    await this.#cluster.mergePatch(httpRouteType, space, name, { status }, { subresource: 'status' }).catch(() => undefined);
   }
 }
 

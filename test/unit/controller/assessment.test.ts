@@ -85,7 +85,8 @@ function viewOf({ instances = [], desired = 1, before, seam = {}, at = 60_000 }:
     now: () => start + at,
     event: (_type: unknown, _object: unknown, { reason, message }: { reason: string; message: string }) => events.push({ reason, message }),
   } as unknown as Context;
-  const generations = [{ process: 'web', hash, state: 'Current' as const, instances: 1, ready: 1, uid: 'w-uid' }];
+  const state = before?.phase === 'Failed' ? ('Failed' as const) : ('Current' as const);
+  const generations = [{ process: 'web', hash, state, instances: 1, ready: 1, uid: 'w-uid' }];
   const rollout = before === undefined ? undefined : { id: 'deploy', phase: 'Starting' as const, generations, ...before };
   const view = {
     context,
@@ -103,6 +104,7 @@ function viewOf({ instances = [], desired = 1, before, seam = {}, at = 60_000 }:
       of: () => instances,
       missing: () => Promise.resolve(undefined),
       lastCheck: () => Promise.resolve(undefined),
+      problemNow: (_: string, { problem }: Instance) => Promise.resolve(problem),
       steadySince: () => 0,
       logEnds: () => Promise.resolve({ head: [], omitted: 0, tail: [] }),
       ...seam,
@@ -188,6 +190,21 @@ describe('a failure by timeout', () => {
     expect(await new Assessor().assess(early.view, awaited)).toEqual({ failed: false, awaited: { ...unschedulable, final: false } });
     expect(early.soonest()).toBe(1_000);
     expect((await assess({ instances: waiting, at: 62_000, seam: { steadySince } })).failed).toBe(true);
+  });
+
+  test.each([
+    ['became ready', undefined],
+    ['may still become ready', { ...unschedulable, final: false }],
+    ['has another problem', crashed],
+  ])('is not reported when the API server already has that the instance %s', async (_, now) => {
+    const asked: string[] = [];
+    const problemNow = (ns: string, { pod }: Instance) => {
+      asked.push(`${ns}/${pod}`);
+      return Promise.resolve(now);
+    };
+    const early = viewOf({ instances: waiting, seam: { problemNow } });
+    expect(await new Assessor().assess(early.view, awaited)).toEqual({ failed: false, awaited: { ...unschedulable, final: false } });
+    expect([asked, early.events, early.soonest()]).toEqual([['ns/pod-0'], [], 2_000]);
   });
 
   test('of a health check requires a late failed check, and quotes its message', async () => {

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { remember } from '../../../src/controller/rollout/frozen-secrets.ts';
-import { assertEnvSize, frozenLimits, servicesIn } from '../../../src/controller/rollout/frozen-environment.ts';
+import { servicesIn } from '../../../src/controller/app-variables.ts';
+import { assertEnvSize, frozenLimits } from '../../../src/controller/rollout/frozen-environment.ts';
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 

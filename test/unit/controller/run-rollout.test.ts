@@ -1,36 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import {
-  canaryStep,
-  parseWeights,
-  planRollout,
-  printWeights,
-  type Generation,
-  type RolloutPlan,
-  type RolloutState,
-} from '../../../src/controller/rollout/planner.ts';
-
-const generation = (hash: string, instances: number, ready: number, more: Partial<Generation> = {}): Generation => ({
-  hash,
-  instances,
-  ready,
-  present: Math.max(instances, ready),
-  ending: 0,
-  proven: ready > 0,
-  served: false,
-  created: hash === 'new' ? 2 : 1,
-  ...more,
-});
-const plan = (state: Partial<RolloutState> & Pick<RolloutState, 'generations'>): RolloutPlan =>
-  planRollout({
-    desired: 1,
-    maxInFlight: 1,
-    routed: true,
-    target: 'new',
-    failed: false,
-    carried: { old: 1 },
-    settled: undefined,
-    ...state,
-  });
+import { canaryStep, parseWeights, printWeights, type Generation } from '../../../src/controller/rollout/planner.ts';
+import { generation, plan } from './rollout-scene.ts';
 
 describe('the first version of a process', () => {
   test('starts all instances at once', () => {
@@ -198,6 +168,27 @@ describe('a failed version', () => {
     expect(plan({ failed: true, generations: [generation('old', 1, 0), generation('new', 0, 0)] }).instances).toEqual({ old: 1, new: 0 });
   });
 
+  test('that served before is not left for one that was canceled, while some of its instances serve', () => {
+    const before = (ready: number): Generation => generation('new', 4, ready, { served: true });
+    const canceled = generation('old', 1, 1, { created: 3 });
+    const lacks = { desired: 4, failed: true, canceled: true, carried: { new: 3, old: 1 } };
+    const back = plan({ ...lacks, generations: [canceled, before(3)] });
+    expect(back).toMatchObject({ goal: 'new', weights: { new: 3 }, instances: { new: 4, old: 1 } });
+    expect(plan({ ...lacks, generations: [canceled, before(3)], settled: { new: 3 } }).instances).toEqual({ new: 4, old: 0 });
+    // It goes no faster than the version before comes.
+    const few = generation('new', 2, 1, { served: true });
+    const many = plan({ ...lacks, generations: [generation('old', 3, 3, { created: 3 }), few], settled: { old: 2, new: 1 } });
+    expect(many).toMatchObject({ goal: 'new', instances: { old: 2 } });
+    // A canary that has reached 100 %, and that nobody has canceled, is taken back.
+    const before100 = generation('old', 0, 0, { served: true });
+    const taken = plan({ ...lacks, canceled: false, decided: false, canary: canaryStep(4, 100), generations: [before100, before(3)] });
+    expect(taken).toMatchObject({ goal: 'old' });
+    // Better one that answers than none.
+    expect(plan({ ...lacks, generations: [canceled, before(0)] })).toMatchObject({ goal: 'old', weights: { old: 1 } });
+    const worker = plan({ ...lacks, routed: false, generations: [canceled, generation('new', 4, 3, { served: true, proven: false })] });
+    expect(worker).toMatchObject({ goal: 'new', instances: { new: 4, old: 0 } });
+  });
+
   test('is tried again when it no longer counts as failed', () => {
     expect(plan({ generations: [generation('old', 1, 1), generation('new', 0, 0)] }).instances['new']).toBe(1);
   });
@@ -227,87 +218,48 @@ describe('a process without routes', () => {
       goal: 'old',
     });
   });
-});
 
-describe('a canary', () => {
-  const old = (instances: number, ready = instances) => generation('old', instances, ready, { served: true });
-
-  test.each([
-    [4, undefined, { instances: 1, others: 4 }],
-    [4, 10, { instances: 1, others: 4, percent: 10 }],
-    [4, 50, { instances: 2, others: 3, percent: 50 }],
-    [3, 99, { instances: 2, others: 2, percent: 99 }],
-    [1, 1, { instances: 1, others: 1, percent: 1 }],
-    [4, 100, { instances: 4, others: 0, percent: 100 }],
-  ])('of %i instances has at %s %% the numbers of cf', (desired, percent, numbers) => {
-    expect(canaryStep(desired, percent)).toEqual(numbers);
+  test('ends ready instances of a failed version only once the version before has a ready one', () => {
+    const failed = generation('new', 2, 2);
+    const before = (instances: number, ready: number) => generation('old', instances, ready, { served: true });
+    expect(worker([before(0, 0), failed], 2, true)).toMatchObject({ instances: { old: 1, new: 2 }, goal: 'old' });
+    expect(worker([before(1, 0), failed], 2, true).instances).toEqual({ old: 1, new: 2 });
+    expect(worker([before(1, 1), failed], 2, true).instances).toEqual({ old: 1, new: 0 });
+    expect(worker([before(1, 1), generation('new', 0, 0)], 2, true).instances).toEqual({ old: 2, new: 0 });
   });
 
-  test('gets no request before one has reached it, and then the share of its step', () => {
-    const state = { canary: canaryStep(1, 10), generations: [old(1), generation('new', 1, 1, { proven: false })] };
-    expect(plan(state)).toMatchObject({ instances: { old: 1, new: 1 }, weights: { old: 1 } });
-    const proven = plan({ ...state, generations: [old(1), generation('new', 1, 1)], settled: { old: 90, new: 10 } });
-    expect(proven).toMatchObject({ instances: { old: 1, new: 1 }, weights: { old: 90, new: 10 }, remove: [], complete: false });
-  });
+  describe('with a change that was interrupted before it was proven', () => {
+    const old = (instances: number) => generation('old', instances, instances, { served: true, created: 0 });
+    const half = (instances: number, ready = instances) => generation('half', instances, ready, { proven: false });
 
-  test('on its way to a step has requests by the number of instances', () => {
-    const next = plan({ desired: 10, canary: canaryStep(10, 45), generations: [old(9), generation('new', 2, 2)] });
-    expect(next.weights).toEqual({ old: 8, new: 2 });
-    expect(next.instances).toEqual({ old: 9, new: 3 });
-    const reached = plan({ desired: 10, canary: canaryStep(10, 45), generations: [old(7), generation('new', 4, 4)] });
-    expect(reached).toMatchObject({ instances: { old: 7, new: 4 }, weights: { old: 55, new: 45 } });
-  });
+    test('has one trial instance only, and keeps the version that served', () => {
+      const next = worker([old(1), half(1), generation('new', 0, 0)], 1);
+      expect(next.instances).toEqual({ old: 1, half: 0, new: 1 });
+    });
 
-  test('never takes over by itself while the version before is not ready, and follows when somebody scales', () => {
-    const down = plan({ desired: 3, canary: canaryStep(3), generations: [old(3, 0), generation('new', 1, 1)] });
-    expect(down.instances).toEqual({ old: 3, new: 1 });
-    const scaled = plan({ desired: 5, canary: canaryStep(5), generations: [old(3), generation('new', 1, 1)] });
-    expect(scaled.instances).toEqual({ old: 5, new: 1 });
-  });
+    test('keeps what runs if no version has served', () => {
+      expect(worker([half(1), generation('new', 0, 0)], 1).instances).toEqual({ half: 1, new: 1 });
+      expect(worker([old(0), half(1), generation('new', 0, 0)], 1).instances).toEqual({ old: 0, half: 1, new: 1 });
+    });
 
-  test('that fails loses all requests, and the version before grows back', () => {
-    const next = plan({ desired: 4, failed: true, canary: canaryStep(4, 50), generations: [old(3), generation('new', 2, 0)] });
-    expect(next).toMatchObject({ instances: { old: 4, new: 0 }, weights: { old: 1 }, goal: 'old' });
-  });
+    test('keeps its ready instance while none of the version that served is ready', () => {
+      const crashing = generation('old', 2, 0, { served: true, created: 0 });
+      expect(worker([crashing, half(1), generation('new', 0, 0)], 2).instances).toEqual({ old: 2, half: 1, new: 1 });
+    });
 
-  test('of another process leaves this one as it is', () => {
-    for (const routed of [true, false]) {
-      const held = plan({ routed, canary: { instances: 0, others: 2 }, desired: 2, generations: [old(2), generation('new', 0, 0)] });
-      expect(held).toMatchObject({ instances: { old: 2, new: 0 }, remove: [] });
-      expect(held.weights).toEqual(routed ? { old: 2 } : {});
-    }
-  });
+    test('keeps serving with what had replaced the version before it', () => {
+      const growing = generation('half', 2, 1, { proven: true });
+      expect(worker([old(0), growing, generation('new', 1, 0)], 2, true)).toMatchObject({
+        goal: 'half',
+        instances: { old: 0, half: 2, new: 0 },
+      });
+    });
 
-  test('without routes runs beside the version before, too', () => {
-    const next = plan({ routed: false, desired: 2, canary: canaryStep(2), generations: [old(2), generation('new', 1, 1)] });
-    expect(next).toMatchObject({ instances: { old: 2, new: 1 }, weights: {} });
-  });
-
-  test('at 100 % keeps the version before, without instances, until it is decided', () => {
-    const generations = [old(0), generation('new', 2, 2, { served: true })];
-    const state = { desired: 2, canary: canaryStep(2, 100), generations };
-    expect(plan({ ...state, decided: false })).toMatchObject({ instances: { old: 0, new: 2 }, weights: { new: 1 }, remove: [] });
-    expect(plan({ desired: 2, generations, decided: true }).remove).toEqual(['old']);
-  });
-
-  test.each([1, 2, 3, 5, 10])('of %i instances goes through all steps, never serves with fewer and never exceeds the surge', (desired) => {
-    let generations = [old(desired), generation('new', 0, 0)];
-    for (const percent of [1, 20, 45, 100]) {
-      for (let round = 0; round < 60; round += 1) {
-        const state = { desired, canary: canaryStep(desired, percent), generations, decided: false };
-        const { weights } = plan(state);
-        const next = plan({ ...state, settled: weights });
-        generations = generations.map((item) => {
-          const instances = next.instances[item.hash] ?? 0;
-          const ready = Math.min(instances, item.ready + 1);
-          return { ...item, instances, present: instances, ready, proven: item.ready > 0 };
-        });
-        expect(generations.reduce((sum, { instances }) => sum + instances, 0)).toBeLessThanOrEqual(desired + 2);
-        expect(generations.reduce((sum, { ready }) => sum + ready, 0)).toBeGreaterThanOrEqual(desired);
-      }
-      const { instances, others } = canaryStep(desired, percent);
-      expect(generations).toMatchObject([{ instances: others }, { instances }]);
-    }
+    test('returns to the version that served, with or without instances', () => {
+      expect(worker([old(1), half(1), generation('new', 1, 0)], 1, true)).toMatchObject({ goal: 'old', instances: { old: 1, half: 0 } });
+      expect(worker([old(0), half(1, 0), generation('new', 0, 0)], 1, true)).toMatchObject({ goal: 'old', instances: { half: 0 } });
+      expect(worker([half(1), generation('new', 1, 0)], 1, true)).toMatchObject({ goal: 'half', instances: { half: 1, new: 0 } });
+    });
   });
 });
 

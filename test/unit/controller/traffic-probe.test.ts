@@ -137,6 +137,18 @@ describe('RouteNotAccepted', () => {
     },
   );
 
+  test('is the reason of a newer route too, since requests move only when all routes do', async () => {
+    const { address, asked } = await gateway(() => ({ status: 200 }), () => undefined); // prettier-ignore
+    const scene = contextOf(address, httpRoute());
+    const named = { name: 'r-newer', uid: 'r-newer-uid', creationTimestamp: '2026-08-07T10:16:20Z' };
+    scene.context.stores.of(kinds.route).put({ ...route, metadata: { ...route.metadata, ...named } });
+    const newer = refusing('ResolvedRefs');
+    scene.put({ ...newer, metadata: { ...newer.metadata, name: named.name } });
+    const { proof, afterMs } = await proofOf(scene, processOf('one'));
+    expect(proof).toMatchObject({ state: 'refused', reason: 'RouteNotAccepted', cause: 'route-not-programmed' });
+    expect([afterMs, asked]).toEqual([16_000, []]);
+  });
+
   test('is the reason only after a longer time when the gateway does not know a Service or its addresses', async () => {
     const { proof, afterMs } = await proofOf(contextOf('http://127.0.0.1:9', unresolved(httpRoute(), 'BackendNotFound')), processOf('one'));
     const message = 'The gateway did not take the route a.example.com/Path: BackendNotFound: endpointslices not found';
