@@ -121,6 +121,17 @@ function podFailure(pod: Pod, timeoutSeconds: number): FailedBuild | undefined {
   };
 }
 
+/**
+ * Whether the kubelet may have stopped the pod without having said why: it can report how the containers ended before it reports the phase and the
+ * reason of the pod (`mergePodStatus` in kubernetes/pkg/kubelet/status). The phase follows at once when no container is left. While another one runs on, for
+ * example one that a service mesh has added, it does not follow.
+ */
+function mayBeStopped({ status }: Pod, { exitCode, reason }: Ended, ended: readonly Ended[]): boolean {
+  const isOver = status?.phase === 'Failed' || status?.phase === 'Succeeded';
+  const haveAllEnded = (status?.containerStatuses ?? []).every(({ state }) => state?.terminated !== undefined);
+  return !isOver && haveAllEnded && ended.length === containers.length && killed.has(exitCode) && reason !== 'OOMKilled';
+}
+
 /** What the pod waits for; undefined once a container has started. */
 function waiting(pod: Pod, statuses: readonly ContainerStatus[], wasSeen: (cause: string) => boolean): BuildOutcome | undefined {
   const scheduled = pod.status?.conditions?.find((condition) => condition.type === 'PodScheduled');
@@ -170,6 +181,7 @@ export function outcomeOf(pod: Pod, limits: OutcomeLimits, wasSeen: (cause: stri
     .toSorted((a, b) => a.finishedAt.localeCompare(b.finishedAt))[0];
   // A container that the kubelet killed while it stopped the pod did not fail by itself.
   if (ofPod !== undefined && (culprit === undefined || killed.has(culprit.exitCode))) return { state: 'failed', ...ofPod };
+  if (culprit !== undefined && mayBeStopped(pod, culprit, ended)) return { state: 'running' };
   if (culprit !== undefined) return { state: 'failed', ...causeOf(culprit, limits.memoryMB) };
   if (ended.length === containers.length) {
     const report = parseExportReport(ended.find(({ lane }) => lane === buildContainers.registry)?.message ?? '');

@@ -16,7 +16,7 @@ import type { Context, Reconciler, Stores } from '../runtime/reconciler.ts';
 import { TerminalError, WaitingError } from '../runtime/result.ts';
 import type { Result } from '../runtime/result.ts';
 import { causesSeenOn, untilCaughtUp } from '../instances/first-sight.ts';
-import { abandonPod, lostNodeText, nodeIndexes, untilPodAbandoned, watchNodes } from '../instances/nodes.ts';
+import { abandonPod, lostNodeText, lostSince, nodeIndexes, untilPodAbandoned, watchNodes } from '../instances/nodes.ts';
 import { conditionsWith, notReady, readyStatement, writeStatus } from '../runtime/status.ts';
 import type { Statement } from '../runtime/status.ts';
 import { keyOf, splitKey } from '../runtime/store.ts';
@@ -136,7 +136,9 @@ async function followJob(context: Context, live: Stored<BuildWorkload>, job: Sto
       await write(context, live, {}, [running(reasons.buildRunning, ''), readyStatement]);
       return followEnd(context, live, pod);
     case 'waiting':
-      return wait(context, live, pod, outcome);
+      return lostSince(context.stores, pod.spec?.nodeName) === undefined
+        ? wait(context, live, pod, outcome)
+        : waitOnLostNode(context, live, pod);
   }
 }
 
@@ -149,6 +151,12 @@ async function followEnd(context: Context, live: Stored<BuildWorkload>, pod: Sto
     failure: { reason: reasons.nodeLost },
     message: `${lostNodeText(pod.spec?.nodeName)}; the build ran there.`,
   });
+}
+
+/** What the status of a pod on a silent node says of it is old: the build goes on when the node answers again, or ends with the pod. */
+async function waitOnLostNode(context: Context, live: Stored<BuildWorkload>, pod: Stored<Pod>): Promise<Result | undefined> {
+  const silent = running(reasons.buildRunning, `${lostNodeText(pod.spec?.nodeName)}.`);
+  return followEnd(context, await write(context, live, {}, [silent, readyStatement]), pod);
 }
 
 function podOf(context: Context, live: Stored<BuildWorkload>): Stored<Pod> | undefined {

@@ -78,6 +78,11 @@ export interface Instances {
    * started again, the last check of the process before.
    */
   lastCheck(ns: string, instance: Instance): Promise<{ message: string; at: number } | undefined>;
+  /**
+   * The problem of an instance by what the API server has of it now: what is known here may be older. Undefined when it has none, or is gone, or another
+   * one has its name.
+   */
+  problemNow(ns: string, instance: Instance, expectations: Expectations): Promise<Problem | undefined>;
   /** Milliseconds by the API server's clock since when every change of an instance has been seen; before, some may have been missed. */
   steadySince(): number;
   /** Removes an instance although its end is not confirmed, because its node does not answer any more. */

@@ -7,19 +7,18 @@ import { causeOfRefusal } from '../../lib/api/causes.ts';
 import { labels } from '../../lib/api/group.ts';
 import type { ContainerStatus } from '../../lib/api/pod.ts';
 import { messageOf } from '../../lib/errors.ts';
-import { endsOf, linesFrom, upTo, type LogEnds } from '../../lib/kube/lines.ts';
+import { keptByKubelet, noLines, readLastRun } from '../../lib/kube/last-run.ts';
+import type { LogEnds } from '../../lib/kube/lines.ts';
 import { BoundedMap } from '../runtime/bounded-map.ts';
 import { eventTime, latestEvent } from '../runtime/latest-event.ts';
 import { index, watch, type Context, type Index, type Stores, type Watch } from '../runtime/reconciler.ts';
 import { causesSeenOn, forgetCauses } from './first-sight.ts';
-import type { Instances, Problem } from './instances.ts';
+import type { Expectations, Instances, Problem } from './instances.ts';
 import { isLeaving, lostSince, nodeIndexes, nodesInMotion, watchNodes } from './nodes.ts';
-import { instanceOf } from './pod-state.ts';
+import { instanceOf, problemOf, type PodFacts } from './pod-state.ts';
 
-/** Kubelets rotate a log at 10 MiB; this is some more. */
-const mostBytes = 16 * 1024 * 1024;
-const longestLine = 4096;
-const none: LogEnds = { head: [], omitted: 0, tail: [] };
+/** A kubelet that does not answer must not hold up the verdict, nor the worker that waits for it. */
+const logPatienceMs = 5_000;
 /** The record of events needs a pod that ended until its next look, mostly within a second. */
 const rememberedEnds = { apps: 500, ofApp: 5 };
 
@@ -104,43 +103,47 @@ export function readyGenerations(stores: Stores, namespace: string, process: str
 }
 
 function problemOfSet(refusal: Stored<KubeEvent> | undefined): Problem | undefined {
-  if (refusal === undefined) return undefined;
-  const message = refusal.message ?? '';
   // `create Pod x in StatefulSet y failed error: pods "x" is forbidden: exceeded quota: …`
-  const cause = message.replace(/^.*?error: /s, '');
-  if (message.includes('exceeded quota'))
-    return { reason: 'QuotaExceeded', cause: 'quota', message: `The quota of the space is used up: ${cause}`, final: true };
+  return refusal === undefined ? undefined : problemOfRefusal((refusal.message ?? '').replace(/^.*?error: /s, ''));
+}
+
+/** Why instances do not exist. @param said what the API server answered when it refused a pod, or the StatefulSet of all of them */
+export function problemOfRefusal(said: string): Problem {
+  if (said.includes('exceeded quota'))
+    return { reason: 'QuotaExceeded', cause: 'quota', message: `The quota of the space is used up: ${said}`, final: true };
   return {
     reason: 'CreateContainer',
-    cause: causeOfRefusal(cause),
-    message: `The cluster refuses to create the instance: ${cause}`,
+    cause: causeOfRefusal(said),
+    message: `The cluster refuses to create the instance: ${said}`,
     final: true,
   };
 }
 
 async function logOf(context: Context, ns: string, pod: string, status: ContainerStatus): Promise<LogEnds> {
-  if (status.containerID === undefined) return none;
-  const previous = status.state?.terminated === undefined && status.restartCount > 0;
   try {
-    const stream = (await context.cluster.logs(ns, pod, {
-      container: status.name,
-      previous,
-      signal: context.signal,
-    })) as AsyncIterable<Buffer>;
-    return await endsOf(linesFrom(upTo(stream, mostBytes), { keepRest: true, longest: longestLine }));
+    const signal = AbortSignal.any([context.signal, AbortSignal.timeout(logPatienceMs)]);
+    return await readLastRun(context.cluster, { ns, pod, container: status.name }, status, signal);
   } catch (error) {
     context.log.debug('no last lines', { pod, error: messageOf(error) });
-    return none;
+    return noLines;
   }
 }
 
 async function endsOfLog(context: Context, ns: string, pod: string, status: ContainerStatus | undefined): Promise<LogEnds> {
-  if (status === undefined) return none;
+  if (status === undefined) return noLines;
   const ends = await logOf(context, ns, pod, status);
-  if (ends.tail.length > 0) return ends;
-  // The kubelet keeps the last lines of a container that failed; they outlive its log.
-  const ended = status.state?.terminated ?? status.lastState?.terminated;
-  return endsOf((ended?.message ?? '').split('\n'));
+  return ends.tail.length > 0 ? ends : keptByKubelet(status);
+}
+
+function factsOf(context: Context, { metadata, spec }: Stored<Pod>, now: number, expectations: Expectations): PodFacts {
+  return {
+    now,
+    expectations,
+    ...causesSeenOn(context, metadata.uid, now),
+    lostSince: lostSince(context.stores, spec?.nodeName),
+    leaving: isLeaving(context.stores, spec?.nodeName),
+    nodesInMotion: () => nodesInMotion(context.stores),
+  };
 }
 
 export function podInstances(context: Context): Instances {
@@ -150,20 +153,15 @@ export function podInstances(context: Context): Instances {
       const now = context.now();
       return pods.by(instancesByProcess.name, `${ns}/${processGuid}`).map((pod) => {
         const generation = pod.metadata.labels?.[labels.generation] ?? '';
-        const uid = pod.metadata.uid;
-        const node = pod.spec?.nodeName;
-        const facts = {
-          now,
-          expectations: expectations(generation),
-          ...causesSeenOn(context, uid, now),
-          lostSince: lostSince(context.stores, node),
-          leaving: isLeaving(context.stores, node),
-          nodesInMotion: () => nodesInMotion(context.stores),
-        };
-        const instance = instanceOf(pod, facts);
-        if (instance.ready) forgetCauses(context, uid);
+        const instance = instanceOf(pod, factsOf(context, pod, now, expectations(generation)));
+        if (instance.ready) forgetCauses(context, pod.metadata.uid);
         return instance;
       });
+    },
+
+    async problemNow(ns, { pod: name, uid }, expectations) {
+      const pod = await context.cluster.get(podType, ns, name, context.signal);
+      return pod?.metadata.uid === uid ? problemOf(pod, factsOf(context, pod, context.now(), expectations)) : undefined;
     },
 
     async missing(ns, setName) {

@@ -6,6 +6,7 @@ import {
   causeOfCreation, causeOfExit, causeOfPodEnd, causeOfPull, causeOfScheduling, signalNote,
 } from '../../lib/api/causes.ts'; // prettier-ignore
 import { labels } from '../../lib/api/group.ts';
+import { runningSince, startingSince } from '../../lib/api/instance-since.ts';
 import { sidecarOf } from '../../lib/api/names.ts';
 import type { ContainerStateTerminated, ContainerStatus } from '../../lib/api/pod.ts';
 import type { SeenCauses } from './first-sight.ts';
@@ -233,14 +234,14 @@ function endOf(status: ContainerStatus | undefined): ContainerStateTerminated | 
 }
 
 function stateOf(pod: Pod, status: ContainerStatus | undefined): State {
-  if (isPodReady(pod)) return { state: 'RUNNING', since: condition(pod, 'Ready')?.lastTransitionTime };
+  if (isPodReady(pod)) return { state: 'RUNNING', since: runningSince(pod) };
   const { deletionTimestamp } = pod.metadata;
   const scheduled = condition(pod, 'PodScheduled');
   if (deletionTimestamp !== undefined) return { state: 'DOWN', since: deletionTimestamp };
   if (scheduled?.status !== 'True') return { state: 'DOWN', since: scheduled?.lastTransitionTime };
-  const { terminated, waiting: pause, running } = status?.state ?? {};
+  const { terminated, waiting: pause } = status?.state ?? {};
   if (terminated !== undefined || pause?.reason === 'CrashLoopBackOff') return { state: 'CRASHED', since: endOf(status)?.finishedAt };
-  return { state: 'STARTING', since: running?.startedAt ?? scheduled.lastTransitionTime };
+  return { state: 'STARTING', since: startingSince(pod, status) };
 }
 
 /** Index from the pod-index label, otherwise from the end of the pod's name. */
@@ -257,7 +258,7 @@ function knownStateOf(pod: Pod, status: ContainerStatus | undefined, facts: PodF
 function factsOf(pod: Stored<Pod>, status: ContainerStatus | undefined, facts: PodFacts): Partial<Instance> & Pick<Instance, 'state'> {
   const problem = problemOf(pod, facts);
   const { state, since } = knownStateOf(pod, status, facts, problem);
-  const readySince = time(condition(pod, 'Ready')?.lastTransitionTime);
+  const readySince = time(runningSince(pod));
   const startedAt = time(status?.state?.running?.startedAt);
   return {
     state,

@@ -11,7 +11,7 @@ import { defaultTasksKept } from '../../templates/limits.ts';
 import { BoundedMap } from '../runtime/bounded-map.ts';
 import { index, watch, type Context, type Reconciler } from '../runtime/reconciler.ts';
 import { splitKey } from '../runtime/store.ts';
-import { isOver } from './task.ts';
+import { isOver } from './state.ts';
 
 /** A task that finished more recently is kept if the quota allows it: somebody who waits for its end may not have seen it yet. */
 const graceMs = 2 * 60_000;

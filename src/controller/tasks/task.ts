@@ -18,6 +18,7 @@ import { ensureOwner } from '../runtime/owner.ts';
 import { appIndexes, bindingsByApp, dropletOf, foreignBuild, processesByApp } from '../relations.ts';
 import { defaultMemoryMB } from '../tenancy/quotas.ts';
 import { readinessOf } from './refusal.ts';
+import { hasStarted, isOver, openTask } from './state.ts';
 
 const tasksByApp = index<CFTask>(kinds.task, 'app', (task) => [`${task.metadata.namespace}/${task.spec.appRef?.name ?? ''}`]);
 
@@ -90,11 +91,6 @@ async function endWithoutApp(context: Context, task: Stored<CFTask>): Promise<bo
   return true;
 }
 
-/** True for a task that has finished, successfully or not. */
-export function isOver(task: Stored<CFTask>): boolean {
-  return [conditionTypes.succeeded, conditionTypes.failed].some((type) => findCondition(task, type)?.status === 'True');
-}
-
 interface Basis {
   app: Stored<CFApp>;
   droplet: Droplet;
@@ -155,8 +151,6 @@ async function runOf(context: Context, task: Stored<CFTask>): Promise<Stored<Tas
   return context.cluster.get(kinds.taskWorkload, namespace, name, context.signal);
 }
 
-const hasStarted = (task: Stored<CFTask>): boolean => findCondition(task, conditionTypes.started)?.status === 'True';
-
 async function follow(context: Context, task: Stored<CFTask>): Promise<void> {
   const workload = await runOf(context, task);
   if (task.spec.canceled === true) {
@@ -174,6 +168,7 @@ async function follow(context: Context, task: Stored<CFTask>): Promise<void> {
     return;
   }
   const run = workload ?? (await start(context, task));
+  if (run === undefined) return;
   await write(context, task, ...statementsOf(run), readinessOf(run));
 }
 
@@ -190,7 +185,8 @@ function statementsOf(workload: TaskWorkload): Statement[] {
   });
 }
 
-async function start(context: Context, task: Stored<CFTask>): Promise<TaskWorkload> {
+/** The new run of the task; undefined when the task must not start, which only the API server knows yet. The watch will bring what it says. */
+async function start(context: Context, task: Stored<CFTask>): Promise<TaskWorkload | undefined> {
   const { app, droplet, process } = basisOf(context, task);
   assertBindingsListed(context, task, app);
   const command = [task.spec.command, process?.spec.command, process?.spec.detectedCommand].find(
@@ -202,6 +198,8 @@ async function start(context: Context, task: Stored<CFTask>): Promise<TaskWorklo
   const variables = await variablesOf(context, app, variablesLookMs);
   const env = buildTaskEnv(app, Object.keys(variables).toSorted(), memoryMB);
   const wanted = buildTaskWorkload({ app, task, command, droplet, memoryMB, diskMB: diskQuotaMB, env });
+  const live = await openTask(context, task);
+  if (live === undefined || hasStarted(live)) return undefined;
   try {
     return await context.cluster.create(kinds.taskWorkload, wanted, { signal: context.signal });
   } catch (error) {

@@ -11,12 +11,14 @@ import { buildTaskJob, finishedTaskTtlSeconds } from '../../templates/task-job.t
 import { causesSeenOn, untilCaughtUp } from '../instances/first-sight.ts';
 import { abandonPod, lostNodeText, lostSince, nodeIndexes, nodesInMotion, untilPodAbandoned, watchNodes } from '../instances/nodes.ts';
 import { problemOf } from '../instances/pod-state.ts';
+import { isOwnedBy } from '../runtime/owner.ts';
 import { index, watch, type Context, type Reconciler } from '../runtime/reconciler.ts';
 import type { Result } from '../runtime/result.ts';
 import { conditionsWith, readyStatement, writeStatus, type Statement } from '../runtime/status.ts';
 import { wholeOf } from '../runtime/whole.ts';
 import { splitKey } from '../runtime/store.ts';
 import { awaitPod, started } from './refusal.ts';
+import { hasStarted, openTask } from './state.ts';
 
 const keyOfTask = (object: Stored<Job> | Stored<Pod>): string[] => {
   const name = object.metadata.labels?.[labels.taskGuid];
@@ -39,20 +41,25 @@ export const taskWorkloadReconciler: Reconciler = {
     const workload = context.stores.of(kinds.taskWorkload).get(ns, name);
     if (workload === undefined || workload.metadata.deletionTimestamp !== undefined) return undefined;
     const has = (type: string): boolean => findCondition(workload, type)?.status === 'True';
-    const known = context.stores.of(jobType).get(ns, name);
+    const present = context.stores.of(jobType).get(ns, name);
+    const known = ownOf(workload, present);
     const pod = context.stores.of(podType).by(podsByTask.name, key)[0];
     if (has(conditionTypes.succeeded) || has(conditionTypes.failed)) {
-      await letGo(context, workload, known);
+      await letGo(context, known, has(conditionTypes.failed));
       return abandon(context, pod);
     }
     if (known === undefined && !has(conditionTypes.started)) {
+      // The garbage collector deletes the Job of an earlier run, and the watch reports that.
+      if (present !== undefined) return undefined;
       const whole = await wholeOf(context, kinds.taskWorkload, workload);
+      // The leader before may have made the Job, and the watch will bring the record of it.
+      if (hasStarted(whole)) return undefined;
       await context.cluster.create(jobType, buildTaskJob(whole), { signal: context.signal });
       await write(context, workload, started);
       return undefined;
     }
     // The cache may not have a Job that the leader before made a moment ago. Without its release the Job would wait for ever.
-    const job = known ?? (await context.cluster.get(jobType, ns, name, context.signal));
+    const job = known ?? ownOf(workload, await context.cluster.get(jobType, ns, name, context.signal));
     if (job?.spec?.suspend === true) {
       await (has(conditionTypes.started) ? release(context, workload, job) : write(context, workload, started));
       return undefined;
@@ -60,6 +67,11 @@ export const taskWorkloadReconciler: Reconciler = {
     return observe(context, workload, job, pod);
   },
 };
+
+/** The Job unless it is of an earlier run with the same name, which the garbage collector deletes. */
+function ownOf(workload: Stored<TaskWorkload>, job: Stored<Job> | undefined): Stored<Job> | undefined {
+  return job !== undefined && isOwnedBy(job, workload) ? job : undefined;
+}
 
 async function write(context: Context, workload: Stored<TaskWorkload>, ...statements: Statement[]): Promise<void> {
   await writeStatus(context, kinds.taskWorkload, workload, {
@@ -74,7 +86,8 @@ async function release(context: Context, workload: Stored<TaskWorkload>, job: St
   const owner = ownerReferences.find(({ kind }) => kind === kinds.task.kind);
   if (owner !== undefined) {
     const task = context.stores.of(kinds.task).get(namespace, name);
-    if (task?.metadata.uid !== owner.uid || findCondition(task, conditionTypes.started)?.status !== 'True') return;
+    if (task?.metadata.uid !== owner.uid || !hasStarted(task)) return;
+    if ((await openTask(context, task)) === undefined) return;
   }
   const patch = { metadata: { uid: job.metadata.uid }, spec: { suspend: false } };
   await context.cluster.mergePatch(jobType, namespace, name, patch, { signal: context.signal });
@@ -82,17 +95,34 @@ async function release(context: Context, workload: Stored<TaskWorkload>, job: St
 
 const failed = (reason: string, message: string): Statement => ({ type: conditionTypes.failed, status: 'True', reason, message });
 
+const conditionOf = (job: Job, name: 'Complete' | 'Failed') =>
+  job.status?.conditions?.find(({ type, status }) => type === name && status === 'True');
+const hasEnded = (job: Job): boolean => (conditionOf(job, 'Complete') ?? conditionOf(job, 'Failed')) !== undefined;
+
 /**
  * Lets the cluster delete the Job of a finished task, with its pod, after a while. This is set only when the task's end is in its status.
  * Otherwise a controller that was away for longer would find no Job, and report a successful task as deleted.
  */
-async function letGo(context: Context, workload: Stored<TaskWorkload>, job: Stored<Job> | undefined): Promise<void> {
-  const { namespace, name = '', uid, deletionTimestamp, ownerReferences = [] } = job?.metadata ?? {};
-  const isOwn = ownerReferences.some((owner) => owner.uid === workload.metadata.uid);
-  if (uid === undefined || !isOwn || deletionTimestamp !== undefined) return;
-  if (job?.spec?.ttlSecondsAfterFinished === finishedTaskTtlSeconds) return;
+async function letGo(context: Context, job: Stored<Job> | undefined, hasFailed: boolean): Promise<void> {
+  if (job === undefined || job.metadata.deletionTimestamp !== undefined) return;
+  if (hasFailed && !hasEnded(job)) {
+    await removeOpen(context, job);
+    return;
+  }
+  if (job.spec?.ttlSecondsAfterFinished === finishedTaskTtlSeconds) return;
+  const { namespace, name, uid } = job.metadata;
   const patch = { metadata: { uid }, spec: { ttlSecondsAfterFinished: finishedTaskTtlSeconds } };
   await context.cluster.mergePatch(jobType, namespace, name, patch, { signal: context.signal });
+}
+
+/**
+ * Deletes the Job of a task that has failed: it could still run the command, and its TTL would never begin. The API server is asked, because the cache
+ * may not know yet that the Job has ended.
+ */
+async function removeOpen(context: Context, { metadata: { namespace, name, uid } }: Stored<Job>): Promise<void> {
+  const live = await context.cluster.get(jobType, namespace, name, context.signal);
+  if (live?.metadata.uid !== uid || hasEnded(live)) return;
+  await context.cluster.delete(jobType, namespace, name, { uid, propagation: 'Background', signal: context.signal });
 }
 
 const endOf = (pod: Stored<Pod> | undefined) => pod?.status?.containerStatuses?.[0]?.state?.terminated;
@@ -108,11 +138,11 @@ async function observe(
     return undefined;
   }
   const ended = endOf(pod);
-  if (job.status?.conditions?.some(({ type, status }) => type === 'Complete' && status === 'True') === true) {
+  if (conditionOf(job, 'Complete') !== undefined) {
     await write(context, workload, started, { type: conditionTypes.succeeded, status: 'True', reason: 'JobSucceeded', message: '' });
     return undefined;
   }
-  const failure = job.status?.conditions?.find(({ type, status }) => type === 'Failed' && status === 'True');
+  const failure = conditionOf(job, 'Failed');
   if (failure !== undefined) return fail(context, workload, failure, pod);
   if (pod === undefined) return awaitPod(context, workload, job);
   await write(context, workload, started);
@@ -162,6 +192,7 @@ async function giveUp(context: Context, workload: Stored<TaskWorkload>, job: Sto
     now,
     expectations: { startSeconds: 0 },
     ...causesSeenOn(context, pod.metadata.uid, now),
+    lostSince: lostSince(context.stores, pod.spec?.nodeName),
     nodesInMotion: () => nodesInMotion(context.stores),
   });
   if (problem === undefined) return undefined;
@@ -171,7 +202,6 @@ async function giveUp(context: Context, workload: Stored<TaskWorkload>, job: Sto
   const left = problem.byTime === true ? untilCaughtUp(context.stores.of(podType).steadySince, now) : 0;
   if (left > 0) return { requeueAfterMs: left };
   await write(context, workload, failed(problem.reason, problem.message));
-  const { namespace, name, uid } = job.metadata;
-  await context.cluster.delete(jobType, namespace, name, { uid, propagation: 'Background', signal: context.signal });
+  await removeOpen(context, job);
   return undefined;
 }

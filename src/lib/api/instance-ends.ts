@@ -33,14 +33,15 @@ const endOfContainers = ({ status }: Pod): string =>
 
 const disruption = ({ spec, status }: Pod): { time: string; reason: string; message: string } | undefined => {
   const condition = status?.conditions?.find(({ type }) => type === 'DisruptionTarget');
-  if (condition?.status === 'True') {
-    const time = condition.lastTransitionTime ?? '';
-    // The taints for which a pod of an app is deleted are those of nodes that are not ready or not reachable.
-    if (condition.reason === 'DeletionByTaintManager')
-      return { time, reason: nodeLostReason, message: `Node '${spec?.nodeName ?? ''}' does not answer.` };
-    return { time, reason: evictedReason, message: condition.message ?? condition.reason ?? '' };
-  }
-  return status?.reason === 'Evicted' ? { time: '', reason: evictedReason, message: status.message ?? '' } : undefined;
+  const evicted = status?.reason === 'Evicted' ? { time: '', reason: evictedReason, message: status.message ?? '' } : undefined;
+  if (condition?.status !== 'True') return evicted;
+  const time = condition.lastTransitionTime ?? '';
+  // The taints for which a pod of an app is deleted are those of nodes that are not ready or not reachable.
+  if (condition.reason === 'DeletionByTaintManager')
+    return { time, reason: nodeLostReason, message: `Node '${spec?.nodeName ?? ''}' does not answer.` };
+  const message = condition.message ?? condition.reason ?? '';
+  // A kubelet that starts again during an eviction lets the pod live, and the condition stays: a later eviction has another message.
+  return evicted === undefined || evicted.message === message ? { time, reason: evictedReason, message } : evicted;
 };
 
 /** How an instance ended without being told to: its program ended, or the cluster took it from its node. */

@@ -216,7 +216,6 @@ export interface PodStatus {
   initContainerStatuses?: ContainerStatus[];
   hostIP?: string;
   podIP?: string;
-  startTime?: string;
 }
 
 export interface PodTemplateSpec {

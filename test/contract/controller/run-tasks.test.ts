@@ -282,6 +282,19 @@ describe('a task that ends', () => {
     await until(() => expect(job('task-1')).toBeUndefined());
   });
 
+  test('because its image does not exist leaves no Job, whose command would run later, also when its deletion fails at first', async () => {
+    let failures = 0;
+    cluster.intercept = (verb, type) => {
+      if (verb !== 'delete' || type.plural !== jobType.plural || failures > 0) return;
+      failures += 1;
+      throw new Error('connection reset');
+    };
+    await givePod('task-1', { waiting: { reason: 'ErrImagePull', message: 'shop:1: not found' } }, 'Pending');
+    await until(() => expect(condition('task-1', 'Failed')).toMatchObject({ status: 'True', reason: 'ImagePull' }));
+    await until(() => expect(job('task-1')).toBeUndefined());
+    expect(failures).toBe(1);
+  });
+
   test.each(['Job', 'TaskWorkload'] as const)('because its %s was deleted has failed and never runs again', async (kind) => {
     await until(() => expect(condition('task-1', 'Started')?.status).toBe('True'));
     await cluster.delete(kind === 'Job' ? jobType : kinds.taskWorkload, ns, 'task-1');

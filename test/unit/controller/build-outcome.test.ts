@@ -9,7 +9,7 @@ const running: ContainerState = { running: {} };
 const ended = (exitCode: number, at = 10, more: { reason?: string; message?: string } = {}): ContainerState => ({
   terminated: { exitCode, finishedAt: `2026-01-01T00:00:${String(at)}Z`, ...more },
 });
-const pod = (containers: Partial<Record<'source' | 'registry' | 'build', ContainerState>>, status: Pod['status'] = {}): Pod => ({
+const pod = (containers: Partial<Record<'source' | 'registry' | 'build' | 'proxy', ContainerState>>, status: Pod['status'] = {}): Pod => ({
   metadata: { name: 'p' },
   status: {
     phase: 'Running',
@@ -108,6 +108,27 @@ describe('the outcome of a build', () => {
       failure: { reason: 'BuildTimeout' },
       message: 'The build took longer than 15 minutes.',
     });
+  });
+
+  test('is open while all containers were killed and the kubelet has not said yet why it stopped the pod', () => {
+    const containers = { source: ended(0), registry: ended(137, 50), build: ended(137, 50) };
+    expect(outcomeOf(pod(containers), limits)).toEqual({ state: 'running' });
+    const own = { lane: 'registry', exitCode: 137, reason: 'RegistryRefused' };
+    expect(outcomeOf(pod(containers, { phase: 'Failed' }), limits)).toMatchObject({ state: 'failed', failure: own });
+  });
+
+  test('is a failure at once if a container was killed and one that is not of the build runs on', () => {
+    const containers = { source: ended(0), registry: ended(99, 51), build: ended(137, 50) };
+    const failure = { state: 'failed', failure: { lane: 'build', exitCode: 137, reason: 'BuildFailed' } };
+    expect(outcomeOf(pod({ ...containers, proxy: running }), limits)).toMatchObject(failure);
+    expect(outcomeOf(pod({ ...containers, proxy: ended(143, 51) }), limits)).toEqual({ state: 'running' });
+  });
+
+  test('is a failure at once if a container was killed for its memory, or while another one still runs', () => {
+    const memory = pod({ source: ended(0), registry: ended(99, 50), build: ended(137, 50, { reason: 'OOMKilled' }) });
+    expect(outcomeOf(memory, limits)).toMatchObject({ failure: { reason: 'OutOfMemory' } });
+    const alone = pod({ source: ended(0), registry: running, build: ended(137, 50) });
+    expect(outcomeOf(alone, limits)).toMatchObject({ message: 'The build failed with exit code 137.' });
   });
 
   test.each([

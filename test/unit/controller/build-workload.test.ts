@@ -7,7 +7,7 @@ import type { Outcome } from '../../../src/controller/runtime/outside.ts';
 import type { Context, Stores } from '../../../src/controller/runtime/reconciler.ts';
 import { Store } from '../../../src/controller/runtime/store.ts';
 import { findCondition } from '../../../src/lib/api/conditions.ts';
-import { jobType, secretType } from '../../../src/lib/api/core.ts';
+import { jobType, nodeType, secretType, type Node } from '../../../src/lib/api/core.ts';
 import { kinds, labels } from '../../../src/lib/api/group.ts';
 import type { KubeObject, ResourceType, Stored } from '../../../src/lib/api/object.ts';
 import { podType, type Pod } from '../../../src/lib/api/pod-kind.ts';
@@ -189,6 +189,44 @@ describe('a build whose pod has waited for the builder image for a minute', () =
     now += 1_000;
     await waitFor(blip);
     expect(succeeded()).toMatchObject({ status: 'False', reason: 'BuilderNotFound' });
+  });
+});
+
+describe('a build on a node that does not answer', () => {
+  const since = new Date(start).toISOString();
+  const ready = (status: string) => ({ status: { conditions: [{ type: 'Ready', status, lastTransitionTime: since }] } });
+  const image = { name: 'build', state: { waiting: { reason: 'ErrImagePull', message: 'connection reset by peer' } } };
+  const fresh = { name: 'build', state: { waiting: { reason: 'ContainerCreating' } } };
+
+  async function give(container: object, more: { deletionTimestamp?: string } = {}): Promise<void> {
+    const metadata = { ...more, name: 'b-1-x', namespace: ns, labels: { [labels.buildWorkloadName]: 'b-1' } };
+    const status = { phase: 'Pending', containerStatuses: [container] };
+    await cluster.create(podType, { metadata, spec: { containers: [], nodeName: 'n-1' }, status } as unknown as Pod);
+    await cluster.create(nodeType, { metadata: { name: 'n-1' }, ...ready('Unknown') } as Node);
+  }
+
+  test('does not fail for what its pod waited for before, and waits for it anew when the node answers', async () => {
+    await give(image);
+    for (let looks = 0; looks < 2; looks += 1) {
+      await reconcile();
+      expect(succeeded()).toMatchObject({ status: 'Unknown', reason: 'BuildRunning', message: "Node 'n-1' does not answer." });
+      now += 60_000;
+    }
+    await cluster.mergePatch(nodeType, undefined, 'n-1', ready('True'), { subresource: 'status' });
+    expect(await reconcile()).toEqual({ requeueAfterMs: 2_000 });
+    now += 31_000;
+    await reconcile();
+    expect(succeeded()).toMatchObject({ status: 'False', reason: 'BuilderNotFound' });
+  });
+
+  test.each([
+    ['for an image', image],
+    ['for its start', fresh],
+  ])('fails with its node as the reason when its pod, which waited %s, should be gone', async (_, container) => {
+    await give(container, { deletionTimestamp: since });
+    now += 60_000;
+    await reconcile();
+    expect(succeeded()).toMatchObject({ status: 'False', reason: 'NodeLost', message: "Node 'n-1' does not answer; the build ran there." });
   });
 });
 

@@ -1,6 +1,6 @@
 // Instances as the reconcilers see them over time: what is stored about a pod between two checks.
 
-import { beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import {
   instancesByApp,
   instancesByProcess,
@@ -14,7 +14,7 @@ import type { Context } from '../../../src/controller/runtime/reconciler.ts';
 import { Store } from '../../../src/controller/runtime/store.ts';
 import { labels } from '../../../src/lib/api/group.ts';
 import type { Stored } from '../../../src/lib/api/object.ts';
-import type { Pod } from '../../../src/lib/api/pod-kind.ts';
+import { podType, type Pod } from '../../../src/lib/api/pod-kind.ts';
 import { asStored } from '../../support/stored.ts';
 
 const seconds = 1_000;
@@ -101,6 +101,36 @@ describe('a problem of an instance that may pass', () => {
   });
 });
 
+describe('the problem that an instance has now', () => {
+  const expectations = { startSeconds: 60 };
+
+  /** What the API server says when it has that in place of the pod which the cache has, and whose patience has ended. */
+  async function problemNow(live: Partial<Stored<Pod>> | undefined): Promise<Problem | undefined> {
+    problemWith(pulling);
+    now += 9 * seconds;
+    const known = podInstances(context).of('s', 'p', () => expectations)[0];
+    expect(known?.problem).toMatchObject({ final: true, byTime: true });
+    const cached = pods.get('s', 'a-0');
+    const answer = live === undefined || cached === undefined ? undefined : { ...cached, ...live };
+    const get = (type: unknown, ns: string, name: string) =>
+      Promise.resolve(type === podType && ns === 's' && name === 'a-0' ? answer : undefined);
+    const seam = podInstances({ ...context, cluster: { get } } as unknown as Context);
+    return known === undefined ? undefined : seam.problemNow('s', known, expectations);
+  }
+
+  test('is that of its pod as the API server has it, by the time since the cache has shown it', async () => {
+    expect(await problemNow({})).toMatchObject({ reason: 'ImagePull', final: true, byTime: true });
+  });
+
+  test.each([
+    ['became ready', { status: serving }],
+    ['is gone', undefined],
+    ['has a successor of its name', { metadata: { name: 'a-0', namespace: 's', uid: 'next', resourceVersion: '9' } }],
+  ])('is none when it %s', async (_, live) => {
+    expect(await problemNow(live)).toBeUndefined();
+  });
+});
+
 describe('a pod that its node has ended', () => {
   const instance = (uid: string, status: NonNullable<Pod['status']>): Stored<Pod> =>
     asStored<Pod>({
@@ -123,5 +153,26 @@ describe('a pod that its node has ended', () => {
     for (const uid of ['1', '2', '3', '4', '5', '6']) seen(instance(uid, { phase: 'Failed' }));
     pods.put(instance('6', { phase: 'Failed' }));
     expect(uids()).toEqual(['6', '2', '3', '4', '5']);
+  });
+});
+
+describe('the log of an instance', () => {
+  afterEach(() => vi.restoreAllMocks());
+
+  test('that the kubelet does not send within its time limit is replaced by the last lines of its container', async () => {
+    const limit = new AbortController();
+    const timeout = vi.spyOn(AbortSignal, 'timeout').mockReturnValue(limit.signal);
+    const logs = (_ns: string, _pod: string, { signal }: { signal: AbortSignal }) =>
+      new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('aborted'))));
+    const round = { ...context, signal: new AbortController().signal, cluster: { logs }, log: { debug: () => undefined } };
+    const terminated = { exitCode: 3, reason: 'Error', message: 'no database\n', startedAt: '', finishedAt: '' };
+    putPod('a-0', { containerStatuses: [{ ...container, containerID: 'x', state: { terminated } }] });
+    const seam = podInstances(round as unknown as Context);
+    const [instance] = seam.of('s', 'p', () => ({ startSeconds: 60 }));
+    if (instance === undefined) throw new Error('There is no instance.');
+    const ends = seam.logEnds('s', instance);
+    limit.abort();
+    expect(await ends).toMatchObject({ tail: ['no database'] });
+    expect(timeout).toHaveBeenCalledExactlyOnceWith(5 * seconds);
   });
 });

@@ -8,9 +8,9 @@ import type { Context, Stores } from '../../../src/controller/runtime/reconciler
 import type { Result } from '../../../src/controller/runtime/result.ts';
 import { Store } from '../../../src/controller/runtime/store.ts';
 import { findCondition } from '../../../src/lib/api/conditions.ts';
-import { jobType } from '../../../src/lib/api/core.ts';
+import { jobType, nodeType, type Node } from '../../../src/lib/api/core.ts';
 import { kinds, labels } from '../../../src/lib/api/group.ts';
-import type { Condition, KubeObject, ResourceType } from '../../../src/lib/api/object.ts';
+import type { Condition, KubeObject, ResourceType, Stored } from '../../../src/lib/api/object.ts';
 import { podType } from '../../../src/lib/api/pod-kind.ts';
 import { MemoryCluster } from '../../support/memory-cluster.ts';
 
@@ -25,6 +25,8 @@ let now: number;
 let steadySince: number;
 /** Kinds of which the caches have nothing: their watch is interrupted. */
 let unseen: ResourceType[];
+/** Objects as the caches have them, in place of what the cluster has by now. */
+let old: Stored[];
 
 beforeEach(async () => {
   cluster = new MemoryCluster();
@@ -32,6 +34,7 @@ beforeEach(async () => {
   now = start;
   steadySince = 0;
   unseen = [];
+  old = [];
   const spec = { command: ['rake'], image: 'shop:1' };
   const metadata = { name: 't-1', namespace: ns, labels: { [labels.taskGuid]: 't-1' } };
   await cluster.create(kinds.taskWorkload, { metadata, spec });
@@ -50,6 +53,10 @@ async function reconcile(reconciler = taskWorkloadReconciler): Promise<Result | 
     const store = new Store<KubeObject>();
     for (const index of reconciler.indexes ?? []) if (index.type.kind === type.kind) store.addIndex(index.name, index.of);
     if (!unseen.includes(type)) for (const object of cluster.all(type)) store.put(object);
+    for (const object of old.filter(({ kind }) => kind === type.kind)) {
+      store.clear();
+      store.put(object);
+    }
     store.steadySince = steadySince;
     stores.set(type.kind, store);
     return store;
@@ -73,7 +80,7 @@ async function waitFor(reason: string, message: string): Promise<Result | undefi
   };
   if (cluster.peek(podType, ns, 't-1-x') === undefined) {
     const metadata = { name: 't-1-x', namespace: ns, labels: { [labels.taskGuid]: 't-1' } };
-    await cluster.create(podType, { metadata, spec: { containers: [] } });
+    await cluster.create(podType, { metadata, spec: { containers: [], nodeName: 'n-1' } });
     await cluster.mergePatch(podType, ns, 't-1-x', { metadata: { creationTimestamp: '2030-01-01T00:00:00Z' } });
   }
   await cluster.mergePatch(podType, ns, 't-1-x', { status }, { subresource: 'status' });
@@ -100,6 +107,24 @@ describe('a task whose pod waited for a node for a minute', () => {
   test('fails at once for an image that does not exist', async () => {
     await waitFor('ErrImagePull', 'shop:1: not found');
     expect(failed()).toMatchObject({ status: 'True', reason: 'ImagePull' });
+  });
+
+  test.each([
+    ['an image that does not exist', 'ErrImagePull', 'shop:1: not found'],
+    ['a cause that lasts for long', 'CreateContainerError', 'device busy'],
+  ])('does not fail for what its pod said of %s before its node went silent', async (_, reason, message) => {
+    const ready = (status: string) => ({ status: { conditions: [{ type: 'Ready', status, lastTransitionTime: '2030-01-01T00:00:50Z' }] } });
+    await cluster.create(nodeType, { metadata: { name: 'n-1' }, ...ready('Unknown') } as Node);
+    for (let looks = 0; looks < 2; looks += 1) {
+      expect(await waitFor(reason, message)).toEqual({ requeueAfterMs: 2 * seconds });
+      now += 60 * seconds;
+    }
+    expect([failed(), cluster.peek(jobType, ns, 't-1') === undefined]).toEqual([undefined, false]);
+    await cluster.mergePatch(nodeType, undefined, 'n-1', ready('True'), { subresource: 'status' });
+    await waitFor(reason, message);
+    now += 60 * seconds;
+    await waitFor(reason, message);
+    expect(failed()).toMatchObject({ status: 'True' });
   });
 });
 
@@ -153,6 +178,135 @@ describe('a leader whose watch is interrupted', () => {
       await reconcile(taskReconciler);
       expect(conditionOf('Failed')).toMatchObject({ status: 'True', reason: 'TaskCanceled' });
       expect(cluster.peek(kinds.taskWorkload, ns, 't-1')).toBeUndefined();
+    });
+  });
+});
+
+test('a run waits until the Job of an earlier run with its name is gone, and then makes its own', async () => {
+  const job = () => cluster.peek(jobType, ns, 't-1');
+  const ownerReferences = [{ apiVersion: 'v1', kind: 'TaskWorkload', name: 't-1', uid: 'earlier' }];
+  await cluster.mergePatch(jobType, ns, 't-1', { metadata: { ownerReferences }, spec: { suspend: true } });
+  await cluster.mergePatch(kinds.taskWorkload, ns, 't-1', { status: { conditions: null } }, { subresource: 'status' });
+  const before = cluster.writes.length;
+  for (let looks = 0; looks < 2; looks += 1) await reconcile();
+  expect(cluster.writes.slice(before)).toEqual([]);
+  await cluster.delete(jobType, ns, 't-1');
+  for (let looks = 0; looks < 2; looks += 1) await reconcile();
+  expect([job()?.metadata.ownerReferences?.[0]?.uid, job()?.spec?.suspend]).toEqual([
+    cluster.peek(kinds.taskWorkload, ns, 't-1')?.metadata.uid,
+    false,
+  ]);
+  expect(failed()).toBeUndefined();
+});
+
+describe('a leader whose caches lag behind does not run a task', () => {
+  const uid = (): string => cluster.peek(kinds.task, ns, 't-1')?.metadata.uid ?? '';
+  const job = () => cluster.peek(jobType, ns, 't-1');
+  const jobsMade = (): number => cluster.writes.filter(({ verb, kind }) => verb === 'create' && kind === 'Job').length;
+  const say = (type: string) => ({
+    type,
+    status: 'True' as const,
+    reason: 'Said',
+    message: '',
+    lastTransitionTime: '2030-01-01T00:00:00Z',
+  });
+
+  /** What the cluster has of the object now stays in the caches. */
+  function remember(type: ResourceType): void {
+    const object = cluster.peek(type, ns, 't-1');
+    if (object !== undefined) old.push({ ...object, kind: type.kind });
+  }
+
+  /** Writes the conditions of the task that the leader before saw, beside what the task has fixed when it began. */
+  const write = (...types: string[]) =>
+    cluster.mergePatch(
+      kinds.task,
+      ns,
+      't-1',
+      { status: { sequenceId: 1, dropletRef: { name: 'b-1' }, conditions: types.map(say) } },
+      { subresource: 'status' },
+    );
+
+  beforeEach(async () => {
+    const lifecycle = { type: 'docker' as const, data: { stack: '' } };
+    const appRef = { name: 'a-1' };
+    const app = await cluster.create(kinds.app, {
+      metadata: { name: 'a-1', namespace: ns },
+      spec: { displayName: 'shop', desiredState: 'STARTED', lifecycle, currentDropletRef: { name: 'b-1' } },
+    });
+    await cluster.create(kinds.build, {
+      metadata: { name: 'b-1', namespace: ns },
+      spec: { appRef, packageRef: { name: 'p' }, lifecycle, stagingMemoryMB: 1, stagingDiskMB: 1 },
+    });
+    const status = { state: 'STAGED', droplet: { registry: { image: 'shop:1' } } };
+    await cluster.mergePatch(kinds.build, ns, 'b-1', { status }, { subresource: 'status' });
+    const owner = { apiVersion: 'v1', kind: 'CFApp', name: 'a-1', uid: app.metadata.uid, controller: true };
+    await cluster.create(kinds.task, {
+      metadata: { name: 't-1', namespace: ns, ownerReferences: [owner] },
+      spec: { appRef, command: 'rake' },
+    });
+    await write();
+  });
+
+  /** Reconciles task and run as the caches have them, and then as the cluster has them. */
+  async function catchUp(): Promise<void> {
+    const both = [taskReconciler, taskWorkloadReconciler];
+    // A write that meets a newer version is refused, and the queue tries again.
+    for (const reconciler of both) await reconcile(reconciler).catch(() => undefined);
+    old = [];
+    for (const reconciler of [...both, ...both]) await reconcile(reconciler);
+  }
+
+  test('a second time when its run was deleted after the start', async () => {
+    remember(kinds.task);
+    await write('Started');
+    await cluster.delete(kinds.taskWorkload, ns, 't-1');
+    await cluster.delete(jobType, ns, 't-1');
+    await catchUp();
+    expect([job()?.spec?.suspend, jobsMade()]).toEqual([undefined, 1]);
+    expect(findCondition(cluster.peek(kinds.task, ns, 't-1') ?? { metadata: {} }, 'Failed')?.reason).toBe('TaskWorkloadDeleted');
+  });
+
+  test('a second time when its Job was deleted after the start', async () => {
+    await write('Started');
+    await cluster.mergePatch(kinds.taskWorkload, ns, 't-1', { status: { conditions: [] } }, { subresource: 'status' });
+    remember(kinds.taskWorkload);
+    await cluster.mergePatch(kinds.taskWorkload, ns, 't-1', { status: { conditions: [say('Started')] } }, { subresource: 'status' });
+    await cluster.delete(jobType, ns, 't-1');
+    await catchUp();
+    expect([job()?.spec?.suspend, jobsMade()]).toEqual([undefined, 1]);
+    expect(failed()?.reason).toBe('JobDeleted');
+  });
+
+  describe('whose Job waits for its release', () => {
+    beforeEach(async () => {
+      const ownerReferences = [{ apiVersion: 'v1', kind: 'CFTask', name: 't-1', uid: uid() }];
+      await cluster.mergePatch(kinds.taskWorkload, ns, 't-1', { metadata: { ownerReferences } });
+      await cluster.mergePatch(jobType, ns, 't-1', { spec: { suspend: true } });
+      await write('Started');
+      remember(kinds.task);
+      remember(kinds.taskWorkload);
+      // The garbage collector has not come to the run of a deleted task yet.
+      await cluster.mergePatch(kinds.taskWorkload, ns, 't-1', { metadata: { ownerReferences: null } });
+    });
+    const end = { finalizers: ['x'], deletionTimestamp: '2030-01-01T00:00:00Z' };
+    const again = () => cluster.create(kinds.task, { metadata: { name: 't-1', namespace: ns }, spec: { appRef: { name: 'a-1' } } });
+
+    test.each([
+      ['has ended', () => write('Started', 'Failed')],
+      ['is cancelled', () => cluster.mergePatch(kinds.task, ns, 't-1', { spec: { canceled: true } })],
+      ['is being deleted', () => cluster.mergePatch(kinds.task, ns, 't-1', { metadata: end })],
+      ['is gone', () => cluster.delete(kinds.task, ns, 't-1')],
+      ['is another one', () => cluster.delete(kinds.task, ns, 't-1').then(again).then(() => write('Started'))], // prettier-ignore
+    ])('and that %s by now', async (_, change) => {
+      await change();
+      await reconcile();
+      expect(job()?.spec?.suspend).toBe(true);
+    });
+
+    test('unless it is still to run', async () => {
+      await reconcile();
+      expect(job()?.spec?.suspend).toBe(false);
     });
   });
 });

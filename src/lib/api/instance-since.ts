@@ -1,0 +1,14 @@
+// Since when an instance is in its state. The controller writes it to the status, and the CLI shows it of pods that the status does not list.
+
+import type { Pod } from './pod-kind.ts';
+import type { ContainerStatus } from './pod.ts';
+
+const changed = ({ status }: Pod, condition: string): string | undefined =>
+  status?.conditions?.find(({ type }) => type === condition)?.lastTransitionTime;
+
+/** Of one that is ready. */
+export const runningSince = (pod: Pod): string | undefined => changed(pod, 'Ready');
+
+/** Of one that is not ready yet: since its program runs, and before that since it has a node. @param status of the app's container */
+export const startingSince = (pod: Pod, status: ContainerStatus | undefined): string | undefined =>
+  status?.state?.running?.startedAt ?? changed(pod, 'PodScheduled');
