@@ -23,7 +23,8 @@ import { index, type Context, type Index, type Stores } from './runtime/reconcil
 import { keyOf } from './runtime/store.ts';
 import { isNamespaceOf } from './tenancy/ownership.ts';
 
-const inNamespace = (object: { metadata: { namespace?: string } }, name: string | undefined): string[] =>
+/** The key of the object with that name in the namespace of another one; none without a name. */
+export const inNamespace = (object: { metadata: { namespace?: string } }, name: string | undefined): string[] =>
   name === undefined || name === '' ? [] : [`${object.metadata.namespace ?? ''}/${name}`];
 
 export const processesByApp: Index = index<CFProcess>(kinds.process, 'app', (process) => inNamespace(process, process.spec.appRef.name));
@@ -82,6 +83,16 @@ export function bindingsOf(stores: Stores, app: Stored<CFApp>): Stored<CFService
     .filter((binding) => binding.metadata.deletionTimestamp === undefined && binding.spec.type === 'app')
     .filter(mayHoldName)
     .toSorted(byAge);
+}
+
+/** That a binding is not ready, and why. Most bindings have no name of their own, so people know them by the service instance. */
+export function notReadyText(stores: Stores, binding: Stored<CFServiceBinding>): string {
+  const { displayName = '', service } = binding.spec;
+  const { name: guid = '' } = service;
+  const instance = stores.of(kinds.serviceInstance).get(binding.metadata.namespace, guid)?.spec.displayName ?? guid;
+  const own = displayName === '' ? '' : ` '${displayName}'`;
+  const why = findCondition(binding, conditionTypes.ready)?.message ?? '';
+  return `The app's binding${own} to service instance '${instance}' is not ready${why === '' ? '.' : `: ${why}`}`;
 }
 
 /** Keys of an app's processes. */

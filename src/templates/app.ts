@@ -5,6 +5,7 @@ import { processDefaults } from '../lib/api/app.ts';
 import { secretType } from '../lib/api/core.ts';
 import type { Secret } from '../lib/api/core.ts';
 import { annotations, kinds, labels } from '../lib/api/group.ts';
+import { lostVariablesMark } from '../lib/api/lost-variables.ts';
 import { processGuid } from '../lib/api/names.ts';
 import { apiVersionOf } from '../lib/api/object.ts';
 import type { CFApp, CFProcess, CFProcessSpec, Lifecycle, Sidecar } from '../lib/api/types.generated.ts';
@@ -61,7 +62,7 @@ export function buildEnvSecret(app: Stored<CFApp>, env: Record<string, string>, 
       name: app.spec.envSecretName ?? envSecretName(guid),
       ...defined({ namespace: app.metadata.namespace }),
       labels: { [labels.appGuid]: guid },
-      annotations: authorOf(author),
+      annotations: { ...authorOf(author), ...lostVariablesMark(app) },
       ownerReferences: [ownerReference(kinds.app, app, false)],
     },
     type: 'Opaque',

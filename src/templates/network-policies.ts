@@ -20,12 +20,17 @@ type Egress = NonNullable<NetworkPolicy['spec']['egress']>[number];
 const app = (name: string): Record<string, string> => ({ app: name });
 const tcp = (port: number): NetworkPort => ({ protocol: 'TCP', port });
 
-export function networkPolicy(namespace: string, name: string, spec: NetworkPolicy['spec']): NetworkPolicy {
+/** A policy as the API server keeps it: without empty lists of rules. One that has them would differ from it, and be written again and again. */
+export function networkPolicy(
+  namespace: string,
+  name: string,
+  { ingress = [], egress = [], ...spec }: NetworkPolicy['spec'],
+): NetworkPolicy {
   return {
     apiVersion: apiVersionOf(networkPolicyType),
     kind: networkPolicyType.kind,
     metadata: { name, namespace, labels: { [labels.managedBy]: 'kf' } },
-    spec,
+    spec: { ...spec, ...(ingress.length > 0 ? { ingress } : {}), ...(egress.length > 0 ? { egress } : {}) },
   };
 }
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { until } from '../support/until.ts';
-import { ask, installKinds, installPolicies, kubectl, kubectlJson, makeSpaceLike } from './kubectl.ts';
+import { ask, installKinds, installPolicies, kubectl, kubectlJson, makeNamespace, makeSpaceLike } from './kubectl.ts';
 
 const run = Date.now().toString(36);
 const ns = `limits-${run}`;
@@ -250,4 +250,33 @@ test('a Secret of a space has at most 600 KiB, and the same limit of labels as o
   const patch = (body: object) => ask(['patch', 'secret', 's', '-n', ns, '--type=merge', '-p', JSON.stringify(body)], { as: 'alice' });
   expect((await patch({ stringData: { more: 'x' } })).stderr).toContain(refused);
   expect(await patch({ metadata: { finalizers: null } })).toMatchObject({ code: 0 });
+});
+
+test('a large Secret of a space has the label with which the gateway leaves it out of its memory, whoever writes it', async () => {
+  const secret = (name: string, bytes: number, namespace = ns) => ({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name, namespace, labels: { owner: 'me' } },
+    stringData: { text: 'x'.repeat(bytes) },
+  });
+  const ownerOf = async (name: string, namespace = ns): Promise<string> =>
+    kubectl(['get', 'secret', name, '-n', namespace, '-o', 'jsonpath={.metadata.labels.owner}']);
+  const patch = (name: string, body: object) =>
+    kubectl(['patch', 'secret', name, '-n', ns, '--type=merge', '-p', JSON.stringify(body)], { as: 'alice' });
+  await until('the policy to be obeyed', async () => {
+    const probe = ['create', '--dry-run=server', '-o', 'jsonpath={.metadata.labels.owner}', '-f', '-'];
+    return (await kubectl(probe, { input: secret('probe', 400_000) })) === 'helm';
+  });
+  await kubectl(['create', '-f', '-'], { input: [secret('large', 400_000), secret('small', 16_000)], as: 'alice' });
+  expect([await ownerOf('large'), await ownerOf('small')]).toEqual(['helm', 'me']);
+
+  await patch('large', { metadata: { labels: { owner: null } } });
+  await patch('small', { metadata: { annotations: { 'example.com/more': 'x'.repeat(40_000) } } });
+  expect([await ownerOf('large'), await ownerOf('small')]).toEqual(['helm', 'helm']);
+
+  // Those of setup may be certificates of the gateway.
+  const system = `limits-system-${run}`;
+  await makeNamespace(system, { 'kf.cloudfoundry.org/managed-by': 'kf', 'kf.cloudfoundry.org/part-of': 'setup' });
+  await kubectl(['create', '-f', '-'], { input: secret('large', 400_000, system) });
+  expect(await ownerOf('large', system)).toBe('me');
 });

@@ -56,6 +56,7 @@ describe('immutable fields', () => {
   test.each<[string, object, string]>([
     ['CFApp', { lifecycle: lifecycle('docker') }, 'The lifecycle type of an app cannot be changed; delete the app and push it again'],
     ['CFPackage', { type: 'docker' }, 'The type of a package cannot be changed'],
+    ['CFProcess', { appRef: { name: 'b' } }, 'The app of a process cannot be changed'],
     ['CFRoute', { host: 'other' }, route('The host')],
     ['CFRoute', { path: '/other' }, route('The path')],
     ['CFRoute', { path: null }, route('The path')],

@@ -78,8 +78,8 @@ test('policies that set labels are among the objects if the cluster serves their
   expect(ran.code, ran.stderr).toBe(0);
   const policies = kindsIn(ran.stdout).filter((kind) => kind.startsWith('Mutating'));
   expect(policies.toSorted()).toEqual([
-    ...['MutatingAdmissionPolicy', 'MutatingAdmissionPolicy'],
-    ...['MutatingAdmissionPolicyBinding', 'MutatingAdmissionPolicyBinding'],
+    ...['MutatingAdmissionPolicy', 'MutatingAdmissionPolicy', 'MutatingAdmissionPolicy'],
+    ...['MutatingAdmissionPolicyBinding', 'MutatingAdmissionPolicyBinding', 'MutatingAdmissionPolicyBinding'],
   ]);
 });
 

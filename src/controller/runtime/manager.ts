@@ -55,7 +55,7 @@ export class Manager {
   readonly #cluster: FencedCluster;
   readonly #events: EventRecorder;
   readonly #now: () => number;
-  readonly #memory = new Memory();
+  #memory = new Memory();
   readonly #shared = new SharedByInformers();
   #gate = Promise.withResolvers<boolean>();
   #info: { text: string; value: KfInfo } | undefined;
@@ -141,6 +141,8 @@ export class Manager {
   }
 
   #setGate(isLeader: boolean): void {
+    // Another leader may work between two terms of this process, so that what it remembers of the first one is not true in the second one.
+    this.#memory = new Memory();
     if (isLeader) this.#gate.resolve(true);
     else this.#gate = Promise.withResolvers<boolean>();
   }

@@ -9,7 +9,7 @@ export class Remembered<T extends object> {
   }
 }
 
-/** The state of all reconcilers of one controller. Losing it costs another look, never a wrong decision. */
+/** The state of all reconcilers of one controller while it leads. Losing it costs another look, never a wrong decision. */
 export class Memory {
   readonly #parts = new Map<Remembered<object>, object>();
 

@@ -21,12 +21,13 @@ export interface WithStatus extends KubeObject {
 
 export type StatusOf<T extends WithStatus> = NonNullable<T['status']>;
 
-/** A condition for the object's present generation. */
+/** A condition for the object's present generation, unless it names another one. */
 export interface Statement {
   type: string;
   status: 'True' | 'False' | 'Unknown';
   reason: string;
   message: string;
+  observedGeneration?: number;
 }
 
 export const readyStatement: Statement = { type: conditionTypes.ready, status: 'True', reason: 'Ready', message: '' };
@@ -46,7 +47,7 @@ export function conditionsWith(object: WithStatus, ...statements: Statement[]): 
   let conditions: Condition[] = object.status?.conditions ?? [];
   for (const statement of statements) {
     const message = cutText(statement.message, longestMessage);
-    conditions = setCondition(conditions, { ...statement, message, observedGeneration });
+    conditions = setCondition(conditions, { observedGeneration, ...statement, message });
   }
   return conditions;
 }

@@ -115,11 +115,24 @@ test('an app whose variables are missing does not start without them, says so, a
   const id = await scene.deploy('good:1', { rev: '1' });
   await scene.until(() => expect(deployment()).toMatchObject({ id, phase: 'Pending', reason: 'EnvironmentLost' }));
   expect(deployment()?.message).toMatch(
-    /^The Secret 'env' with the app's environment variables is missing, and its values are lost: push the app .* 'kf set-env'\.$/,
+    /^The Secret 'env' with the app's environment variables is missing, and its values are lost: push the app .* 'kf rollback', or .* 'kf set-env'\.$/,
   );
   expect(scene.cluster.all(kinds.appWorkload)).toHaveLength(1);
   await scene.cluster.create(secretType, { metadata: { name: 'env', namespace: ns }, data: { COLOUR: base64('green') } });
   await serving(id);
+});
+
+test('an app whose first start is hindered is stopped as soon as the user stops it', async () => {
+  await scene.cluster.delete(secretType, ns, 'env');
+  const id = await scene.deploy('good:1');
+  await scene.until(() => expect(deployment()).toMatchObject({ id, phase: 'Pending', reason: 'EnvironmentLost' }));
+  await scene.patchApp({ metadata: { annotations: { [annotations.deployId]: 'stop' } }, spec: { desiredState: 'STOPPED' } });
+  await scene.until(() => expect(deployment()).toMatchObject({ id: 'stop', phase: 'Stopped' }));
+  expect(deployment()).not.toHaveProperty('reason');
+  await scene.until(() => expect(scene.cluster.all(eventType).map(({ message }) => message)).toContain('All instances have ended.'));
+  await scene.cluster.create(secretType, { metadata: { name: 'env', namespace: ns }, data: {} });
+  await scene.patchApp({ metadata: { annotations: { [annotations.deployId]: 'start' } }, spec: { desiredState: 'STARTED' } });
+  await serving('start');
 });
 
 test('VCAP_SERVICES and VCAP_APPLICATION of an app come back without a restart', async () => {

@@ -6,6 +6,7 @@ import { fence } from '../../../src/controller/runtime/fenced.ts';
 import { Leader } from '../../../src/controller/runtime/leader.ts';
 import { createLogger } from '../../../src/controller/runtime/log.ts';
 import { Manager } from '../../../src/controller/runtime/manager.ts';
+import type { Memory } from '../../../src/controller/runtime/memory.ts';
 import { OutsideCalls } from '../../../src/controller/runtime/outside.ts';
 import { watch, type Reconciler } from '../../../src/controller/runtime/reconciler.ts';
 import { NotLeaderError, TerminalError, WaitingError } from '../../../src/controller/runtime/result.ts';
@@ -346,6 +347,28 @@ describe('Manager', () => {
     first.controller.abort();
     await first.ended;
     await until(() => expect(seen.two).toBe(1));
+  });
+
+  test('remembers nothing of an earlier term when it leads again', async () => {
+    const cluster = new MemoryCluster();
+    await cluster.create(serviceType, service('a'));
+    const memories: Memory[] = [];
+    const reconcile: Reconciler['reconcile'] = (_, { memory }) => Promise.resolve(void memories.push(memory));
+    const reconciler: Reconciler = { name: 'service', watches: [watch(serviceType)], reconcile };
+    const leader = { ns: 'kf-system', name: 'kf', identity: 'one', followMs: 20, renewMs: 50 };
+    const manager = new Manager({ cluster, sources: [], reconcilers: [reconciler], leader, rootNamespace: 'cf', log });
+    void manager.run(running().signal);
+    await until(() => expect(memories).toHaveLength(1));
+    const change = () => cluster.mergePatch(serviceType, 'ns', 'a', { metadata: { annotations: { [noted]: String(memories.length) } } });
+    await change();
+    await until(() => expect(memories).toHaveLength(2));
+    const hand = (holderIdentity: string) => cluster.mergePatch(leaseType, 'kf-system', 'kf', { spec: { holderIdentity } });
+    await hand('two');
+    await until(async () => expect(await manager.renderMetrics()).toContain('kf_leader 0'));
+    await hand('');
+    await change();
+    await until(() => expect(memories).toHaveLength(3));
+    expect(memories.map((memory) => memory === memories[0])).toEqual([true, true, false]);
   });
 
   test('begins nothing as a follower that is asked to end', async () => {

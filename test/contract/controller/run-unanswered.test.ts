@@ -1,8 +1,10 @@
 // An app that runs and answers no request: its health check decides whether that is a failure. A gateway that cannot be asked is not a failure.
 
 import { afterEach, expect, test } from 'vitest';
+import { serviceType } from '../../../src/lib/api/core.ts';
 import { kinds } from '../../../src/lib/api/group.ts';
 import { processGuid } from '../../../src/lib/api/names.ts';
+import { apiError } from '../../support/memory-cluster.ts';
 import { appGuid, ns, startRunScene, type RunScene } from './run-scene.ts';
 import { settled } from './settled.ts';
 
@@ -51,4 +53,49 @@ test('the note that the gateway could not be asked stays while the version serve
   await scene.until(() => expect(scene.web()?.status).toMatchObject({ actualInstances: 2 }));
   await settled(scene.cluster);
   expect(deployment()).toMatchObject(note);
+});
+
+test('a version that one of several routes cannot lead to has failed after a while, with the reason of the route', async () => {
+  let passedMs = 0;
+  scene = await startRunScene({ now: () => Date.now() + passedMs });
+  await scene.cluster.create(kinds.route, {
+    metadata: { name: 'route-2', namespace: ns },
+    spec: {
+      host: 'other',
+      domainRef: { name: 'domain-1', namespace: 'cf' },
+      destinations: [{ guid: 'dest-2', appRef: { name: appGuid }, processType: 'web' }],
+    },
+  });
+  const first = await scene.deploy('good:1');
+  await scene.until(() => expect(deployment()).toMatchObject({ id: first, phase: 'Serving' }));
+  const refusal = 'exceeded quota: kf-limits, requested: count/services=1, used: count/services=600, limited: count/services=600';
+  scene.cluster.intercept = (verb, type, name) => {
+    if (verb === 'create' && type === serviceType && name.startsWith('s-dest-2'))
+      throw apiError(403, 'Forbidden', `services "${name}" is forbidden: ${refusal}`, name);
+  };
+  const id = await scene.deploy('good:2');
+  const message = expect.stringMatching(/^The route other\.apps\.example is not ready: .*would exceed the quota 'kf-limits'/) as string;
+  await scene.until(() => expect(deployment()).toMatchObject({ id, phase: 'Starting', message }));
+  passedMs = 16_000;
+  await scene.until(() => expect(deployment()).toMatchObject({ id, phase: 'Failed', reason: 'QuotaExceeded', cause: 'quota', message }));
+  await scene.until(() =>
+    expect(scene.web()?.status?.rollout?.generations).toMatchObject([
+      { state: 'Old', instances: 1 },
+      { state: 'Failed', instances: 0 },
+    ]),
+  );
+});
+
+test('a refused route that becomes ready in time does not stop the change', async () => {
+  scene = await startRunScene();
+  const first = await scene.deploy('good:1');
+  await scene.until(() => expect(deployment()).toMatchObject({ id: first, phase: 'Serving' }));
+  scene.cluster.intercept = (verb, type, name) => {
+    if (verb === 'create' && type === serviceType) throw apiError(403, 'Forbidden', 'exceeded quota: kf-limits', name);
+  };
+  const id = await scene.deploy('good:2');
+  const message = expect.stringMatching(/^The route shop\.apps\.example is not ready: /) as string;
+  await scene.until(() => expect(deployment()).toMatchObject({ id, phase: 'Starting', message }));
+  scene.cluster.intercept = () => undefined;
+  await scene.until(() => expect(deployment()).toMatchObject({ id, phase: 'Serving' }));
 });

@@ -2,12 +2,12 @@
 
 import { expect, test } from 'vitest';
 import { vcapApplicationOf } from '../../../src/controller/apps/vcap.ts';
-import { bindingsOf } from '../../../src/controller/relations.ts';
+import { bindingsOf, notReadyText } from '../../../src/controller/relations.ts';
 import { Memory } from '../../../src/controller/runtime/memory.ts';
 import type { Context } from '../../../src/controller/runtime/reconciler.ts';
 import { kinds } from '../../../src/lib/api/group.ts';
 import type { Stored } from '../../../src/lib/api/object.ts';
-import type { CFApp } from '../../../src/lib/api/types.generated.ts';
+import type { CFApp, CFServiceBinding } from '../../../src/lib/api/types.generated.ts';
 import { emptyStores } from './stores.ts';
 
 const metadata = (name: string, resourceVersion: string, second = 0) => ({
@@ -31,6 +31,20 @@ test('bindings are listed by age, and those of one second by name, whichever cha
   bind('b-1', '4');
   expect(listed()).toEqual(['b-1', 'b-2', 'b-0']);
 });
+
+test.each([
+  ['', undefined, "The app's binding to service instance 'db' is not ready."],
+  ['main', 'The Secret is missing.', "The app's binding 'main' to service instance 'db' is not ready: The Secret is missing."],
+])(
+  'a binding that is not ready is named by its service instance, and by its own name if it has one: "%s"',
+  (displayName, why, expected) => {
+    const stores = emptyStores();
+    stores.put(kinds.serviceInstance, { metadata: metadata('i-1', '1'), spec: { displayName: 'db' } });
+    const conditions = why === undefined ? [] : [{ type: 'Ready', status: 'False', message: why }];
+    const binding = { metadata: metadata('b-1', '1'), spec: { displayName, service: { name: 'i-1' } }, status: { conditions } };
+    expect(notReadyText(stores, binding as unknown as Stored<CFServiceBinding>)).toBe(expected);
+  },
+);
 
 test("an app's addresses are listed by the age of their routes, and those of one second by name, whichever changed last", () => {
   const stores = emptyStores();

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { OutsideCalls, type OutsideLimits } from '../../../src/controller/runtime/outside.ts';
 
 const limits: OutsideLimits = { perSpace: 2, total: 4, most: 6, keptMs: 1_000 };
@@ -6,6 +6,7 @@ let begun: string[];
 let enders: Map<string, () => void>;
 let calls: OutsideCalls;
 
+afterEach(() => vi.useRealTimers());
 beforeEach(() => {
   [begun, enders, calls] = [[], new Map(), new OutsideCalls(limits)];
 });
@@ -83,7 +84,6 @@ test('an outcome that is not fetched is forgotten', async () => {
   expect(ask()).toBeUndefined();
   await vi.advanceTimersByTimeAsync(1);
   expect(ask()).toEqual({ ok: true, value: 1 });
-  vi.useRealTimers();
 });
 
 test('a call that throws at once fails, and its time limit brings no error that nobody handles', async () => {

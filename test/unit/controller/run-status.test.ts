@@ -60,6 +60,9 @@ test('a change that cannot begin waits for a while, then has failed, and stays s
   // The wait starts again for another cause or another change; the status of the generations stays.
   const generations = [{ process: 'web', hash: 'a', state: 'Current' as const, instances: 1, ready: 1 }];
   expect(at(40, { ...first, reason: 'BindingNotReady', generations })).toMatchObject({ phase: 'Pending', generations });
+  const inChange = (id: string) => at(40, { ...first, id, generations: [{ ...generations[0], state: 'Failed' }] } as DeploymentStatus);
+  expect(inChange('id').generations).toMatchObject([{ state: 'Failed' }]);
+  expect(inChange('before').generations).toMatchObject([{ state: 'Old' }]);
   expect(at(40, { ...failed, id: 'before' })).toMatchObject({ phase: 'Pending', id: 'id' });
   // It may contain text of a broker. The schema does not allow a longer message, and would reject the whole status.
   const long = hinderedRollout(process(), 'id', { ...why, message: 'x'.repeat(longestMessage + 1) }, { now: start, from: start });

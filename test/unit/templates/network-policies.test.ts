@@ -1,12 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import { BuildHosts } from '../../../src/controller/builds/hosts.ts';
+import type { Stored } from '../../../src/lib/api/object.ts';
+import type { CFApp, CFNetworkPolicy } from '../../../src/lib/api/types.generated.ts';
 import type { KfInfo, NetworkSettings } from '../../../src/lib/api/kf-info.ts';
 import { internet, isInside, isRange, type NetworkPeer, type NetworkPolicy } from '../../../src/lib/api/network-policy.ts';
 import { resolvePlan, type SetupRequest } from '../../../src/lib/ops/install/request.ts';
-import { spacePolicies, type BuildTarget } from '../../../src/templates/network-policies.ts';
+import { appNetworkPolicy, spacePolicies, type BuildTarget } from '../../../src/templates/network-policies.ts';
 import { kfInfo } from '../../../src/templates/setup/info.ts';
 import { buildSystemPolicies } from '../../../src/templates/setup/network-policies.ts';
 import type { NetworkFacts } from '../../../src/lib/ops/install/network.ts';
+import { asStored } from '../../support/stored.ts';
 
 const settings: NetworkSettings = { egress: [], ingress: [], dns: ['10.96.0.10'], apiServer: ['198.51.100.1'], ipv6: false };
 
@@ -193,6 +196,22 @@ describe('the policies of kf-system', () => {
     expect(namespaces(named['kf-pages'])).toEqual(from);
     expect(namespaces(named['kf-controller'])).toEqual(from);
   });
+});
+
+test('a policy of an app has no empty list, which the API server does not keep', () => {
+  const app = asStored({ metadata: { name: 'a-1', namespace: 's-1', uid: 'u-1' }, spec: {} } as unknown as CFApp);
+  const half = (direction: string): Stored<CFNetworkPolicy> =>
+    asStored({
+      metadata: { name: direction, namespace: 's-1' },
+      spec: { appRef: { name: 'a-1' }, direction, protocol: 'tcp', port: 80, peer: { space: 's-2', app: 'a-2', uid: 'u-2' } },
+    } as unknown as CFNetworkPolicy);
+  const listsOf = (...directions: string[]): string[] =>
+    Object.keys(appNetworkPolicy(app, directions.map(half)).spec).filter((key) => ['ingress', 'egress'].includes(key));
+  expect([listsOf('accepts'), listsOf('connects'), listsOf('accepts', 'connects')]).toEqual([
+    ['ingress'],
+    ['egress'],
+    ['ingress', 'egress'],
+  ]);
 });
 
 test('apps of one space reach each other only by their network policies, and other pods of the space reach them and are reached', () => {
