@@ -66,7 +66,7 @@ export default class Logs extends KfCommand<void> {
       for (const note of notes) this.#note(note);
       return;
     }
-    for await (const entry of followAppLogs(session, app, choice)) {
+    for await (const entry of followAppLogs(session, app, choice, (text) => this.#note(text))) {
       this.#show(entry);
       // A slow terminal slows the log down: nothing collects in memory.
       await this.terminal.drained(this.signal);
@@ -77,8 +77,9 @@ export default class Logs extends KfCommand<void> {
   #show({ entry, source, lines }: PrintedEntry): void {
     const { ink, json } = this.terminal;
     const { gap, time, stream, text: said } = entry;
-    if (gap === undefined) this.#lines += 1;
-    else this.#gaps += 1;
+    if (gap !== undefined) this.#gaps += 1;
+    // A note of kf is no line of the app.
+    else if (entry.source.type !== 'KF') this.#lines += 1;
     if (json)
       this.terminal.document(gap ? { gap, source, pod: entry.source.pod } : { time, source, stream, pod: entry.source.pod, text: said });
     else for (const text of lines) this.terminal.out(stream === 'ERR' ? ink.bad(text) : text);

@@ -62,10 +62,13 @@ class Account {
   readonly #gaps: { pod: string; from: string; to: string }[] = [];
   /** Gaps of a pod since its last line. */
   readonly #open = new Map<string, number>();
+  /** The time of the rest of a line that is a pod's first one after a gap. */
+  readonly #rests = new Map<string, string>();
   /** What was printed in which order: begins and ends of lives, gaps, jumps. */
   readonly story: string[] = [];
   gaps = 0;
   lines = 0;
+  rests = 0;
 
   read({ time = '', pod = '', text = '', gap }: Document): void {
     if (gap !== undefined) {
@@ -77,15 +80,19 @@ class Account {
       return;
     }
     const [, name, digits, end] = /^([\da-f]{8}) (\d+)( end)?$/.exec(text) ?? [];
-    if (name === undefined) return;
+    if (name === undefined) {
+      this.#rest(time, pod, text);
+      return;
+    }
     this.lines++;
     const number = Number(digits);
     const life = this.lives.get(name) ?? this.#begin(name, pod);
     if (number !== life.last + 1) {
       const jump = `${name}: ${String(number)} of ${time} after ${String(life.last)} of ${life.lastTime}`;
       this.story.push(jump);
-      this.#jumps.push({ pod, text: jump, missing: number - life.last - 1, from: life.lastTime, to: time });
+      this.#jumps.push({ pod, text: jump, missing: number - life.last - 1, from: life.lastTime, to: this.#rests.get(pod) ?? time });
     }
+    this.#rests.delete(pod);
     Object.assign(life, { last: number, lastTime: time, printed: life.printed + 1, ended: life.ended || end !== undefined });
     if (end !== undefined) this.story.push(`${name} ended at ${String(number)}`);
     this.#open.set(pod, 0);
@@ -111,6 +118,14 @@ class Account {
 
   gapsAfter(name: string): number {
     return this.#open.get(this.#podOf.get(name) ?? '') ?? 0;
+  }
+
+  /** containerd begins a new file between two reads of 32 KiB: the first line of a file can be the rest of a line whose begin is in the file before. */
+  #rest(time: string, pod: string, text: string): void {
+    if ((this.#open.get(pod) ?? 0) === 0 || !/^[\da-f]{0,7} ?\d*( end)?$/.test(text)) return;
+    this.rests++;
+    this.story.push(`rest of a line of ${pod} at ${time}: ${text}`);
+    if (!this.#rests.has(pod)) this.#rests.set(pod, time);
   }
 
   #begin(name: string, pod: string): Life {
@@ -224,7 +239,7 @@ test.each([100, 50_000])(
     child.kill('SIGINT');
     await ended;
     const { missing, lives } = account;
-    const counts = `${String(account.lines)} lines, ${String(account.gaps)} gaps, ${String(missing)} lines between others`;
+    const counts = `${String(account.lines)} lines, ${String(account.gaps)} gaps, ${String(missing)} lines between others, ${String(account.rests)} rests`;
     reportFigure(`logs at ${String(rate)} lines/s: ${counts}, at most ${String(memory)} MiB`);
     const failures = [...account.cut(), ...account.unexplained()];
     // The failures come first: the end of a ring shows only the first lines of a message.

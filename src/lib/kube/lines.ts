@@ -5,6 +5,8 @@ const newline = 0x0a;
 export interface LinesOptions {
   /** Also return the text after the last newline. */
   keepRest: boolean;
+  /** Called at the end with such a text that was left out. */
+  onRest?: (rest: string) => void;
   /** A longer line is returned as soon as it has this many bytes; the rest up to its newline is dropped. No limit by default. */
   longest?: number;
   /** Put at the end of a line that is longer. Nothing by default. */
@@ -14,7 +16,7 @@ export interface LinesOptions {
 /** Lines without their newline, as UTF-8. Errors of the stream pass through after all whole lines. */
 export async function* linesFrom(
   stream: AsyncIterable<Buffer>,
-  { keepRest, longest = Infinity, cutMark = '' }: LinesOptions,
+  { keepRest, onRest, longest = Infinity, cutMark = '' }: LinesOptions,
 ): AsyncGenerator<string, void, undefined> {
   let pending: Buffer[] = [];
   let size = 0;
@@ -45,7 +47,9 @@ export async function* linesFrom(
       isDropping = true;
     }
   }
-  if (keepRest && size > 0) yield take();
+  if (size === 0) return;
+  if (keepRest) yield take();
+  else onRest?.(take());
 }
 
 /** The first and the last lines of a log, and the number of lines between them. */
@@ -61,6 +65,9 @@ const kept = { head: 10, tail: 30, longest: 500 };
 /** The kubelet writes its own errors into the body of a log, with status 200 (kubernetes/pkg/kubelet, GetContainerLogs). */
 const kubeletNote = /^unable to retrieve container logs for \w+:\/\//;
 
+/** True for what the kubelet says instead of a log whose container it has removed. */
+export const isKubeletNote = (line: string): boolean => kubeletNote.test(line);
+
 /** A short log is all tail. Lines are cut at 500 characters, blank ones at the end are dropped. */
 export async function endsOf(lines: AsyncIterable<string> | Iterable<string>): Promise<LogEnds> {
   const head: string[] = [];
@@ -73,7 +80,7 @@ export async function endsOf(lines: AsyncIterable<string> | Iterable<string>): P
     if (last.length > kept.tail) last.shift();
   };
   for await (const raw of lines) {
-    if (kubeletNote.test(raw)) continue;
+    if (isKubeletNote(raw)) continue;
     const line = raw.trimEnd().slice(0, kept.longest);
     if (line === '') blank += 1;
     else {

@@ -29,8 +29,14 @@ export interface WatchUntilOptions {
   onInterruption?: (error: KubeError) => void;
 }
 
-/** Returns a value when its condition is met; undefined means: continue. */
-export type WatchCheck<T extends KubeObject, R> = (objects: readonly Stored<T>[]) => R | undefined | Promise<R | undefined>;
+/**
+ * Returns a value when its condition is met; undefined means: continue. `deleted`: what this change deleted, as it was last; what was deleted
+ * between two connections may be missing without it.
+ */
+export type WatchCheck<T extends KubeObject, R> = (
+  objects: readonly Stored<T>[],
+  deleted?: Stored<T>,
+) => R | undefined | Promise<R | undefined>;
 
 const keyOf = ({ metadata }: Stored): string => `${metadata.namespace ?? ''}/${metadata.name}`;
 
@@ -86,7 +92,7 @@ async function watchOnce<T extends KubeObject, R>(
     progressed();
     mirror.isFilled = true;
     if (!mirror.take(event)) continue;
-    const answer = await check([...mirror.objects.values()]);
+    const answer = await check([...mirror.objects.values()], event.type === 'DELETED' ? event.object : undefined);
     if (answer !== undefined) return answer;
   }
   return undefined;

@@ -19,7 +19,7 @@ export interface LogSource {
 
 /** A place of the log where lines may be missing. */
 export interface LogGap {
-  /** Time of the last line before it; left out when there is none. RFC 3339 in UTC with nine decimals. */
+  /** Time of the last line before it, or when its run began if none of that was read; left out when that is not known. RFC 3339 in UTC with nine decimals. */
   from?: string;
   /** Time of the first line after it. */
   to?: string;

@@ -11,7 +11,7 @@ function sourceOf({ process = 'web', pod = '', container = 'application', genera
 }
 
 /**
- * The lines of the failed version, between two notes of kf. Empty while its pod still exists and can be read.
+ * The lines of the failed version, between two notes of kf. Empty while lines of its instances can be read.
  * @param read entries of the existing pods
  */
 export function failedVersionEntries(app: CFApp, read: readonly LogEntry[]): LogEntry[] {
@@ -19,8 +19,11 @@ export function failedVersionEntries(app: CFApp, read: readonly LogEntry[]): Log
   const { phase, reason, pod = '', since = '', logHead = [], logOmitted = 0, logTail = [] } = deployment ?? {};
   // A stopped app keeps the log of the failed version.
   const mayHave = phase === 'Failed' || phase === 'Stopped';
-  if (deployment === undefined || !mayHave || logTail.length === 0 || read.some(({ source }) => source.pod === pod)) return [];
+  if (deployment === undefined || !mayHave || logTail.length === 0) return [];
   const source = sourceOf(deployment);
+  const isOfVersion = (other: LogSource): boolean =>
+    other.pod === pod || (source.generation !== undefined && other.generation === source.generation);
+  if (read.some((entry) => entry.gap === undefined && isOfVersion(entry.source))) return [];
   const place = { pod, container: source.container };
   const at = new Date(since);
   const { time } = noteEntry('', place, at);

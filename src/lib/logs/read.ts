@@ -3,7 +3,7 @@
 import { defined } from '../defined.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import { isForbidden, isUnreachable, KubeError } from '../kube/errors.ts';
-import { linesFrom } from '../kube/lines.ts';
+import { isKubeletNote, linesFrom } from '../kube/lines.ts';
 import type { LogGap } from './entry.ts';
 import { parseStamped } from './position.ts';
 import type { LogPosition, StampedLine } from './position.ts';
@@ -26,6 +26,8 @@ export interface ReadRequest {
   signal: AbortSignal;
   /** False: a hole ends the reading before the first line after it, because that line may belong to another run of the container. */
   acceptHole: boolean;
+  /** The kubelet has accepted the request. */
+  onAccept?(): void;
   /** Before the first line of a new position; `waitedMs` after the kubelet had accepted the request. */
   onBegin?(time: string, waitedMs: number): Promise<void> | void;
   /** Waits when the reader is slower than the log. */
@@ -48,9 +50,13 @@ export interface ReadRequest {
 export interface ReadOutcome {
   how: 'end' | 'cut' | 'refused' | 'gone' | 'hole';
   message?: string;
+  /** With `cut`: the API server answered, and got no log from the kubelet. */
+  isNodeAway?: boolean;
   lines: number;
   /** The last known line is still served. */
   caughtUp: boolean;
+  /** A text without a newline came last and was not taken. It is a line when the container has ended. */
+  leftRest?: boolean;
 }
 
 function refusal(error: unknown): ReadOutcome {
@@ -59,7 +65,9 @@ function refusal(error: unknown): ReadOutcome {
   const none = { lines: 0, caughtUp: false };
   const message = error.body?.message ?? error.message;
   if (error.status === 404) return { how: 'gone', message, ...none };
-  return { how: error.status === 400 ? 'refused' : 'cut', message: isUnreachable(error) ? error.message : message, ...none };
+  if (error.status === 400) return { how: 'refused', message, ...none };
+  // The API server gives this status to whatever fails between it and a kubelet.
+  return { how: 'cut', message: isUnreachable(error) ? error.message : message, isNodeAway: error.status === 500, ...none };
 }
 
 /** Reads until the log ends, the connection breaks or the signal aborts. Throws KubeError when the user has no right to read logs. */
@@ -79,10 +87,12 @@ export async function readLog(request: ReadRequest, position: LogPosition): Prom
   }
   const accepted = performance.now();
   position.connect();
+  request.onAccept?.();
   const outcome: ReadOutcome = { how: 'end', lines: 0, caughtUp: true };
   try {
     // A rest without a newline is a line only when the container has ended; until then it is read again.
-    for await (const raw of linesFrom(stream as AsyncIterable<Buffer>, { keepRest: !follow, longest: longestLine, cutMark })) {
+    const onRest = (rest: string): void => void (outcome.leftRest = !isKubeletNote(rest));
+    for await (const raw of linesFrom(stream as AsyncIterable<Buffer>, { keepRest: !follow, onRest, longest: longestLine, cutMark })) {
       if (signal.aborted) break;
       if (position.isFresh) await begin(raw, request, performance.now() - accepted);
       await takeLine(raw, request, position, outcome);

@@ -11,7 +11,7 @@ import { gapEntry, noteEntry, timeOf } from './entry.ts';
 import type { LogEntry } from './entry.ts';
 import { LogPosition } from './position.ts';
 import { gapSince, readLog } from './read.ts';
-import { containerLifeOf, hasOneLife, lostRuns, statusOf, targetsOf } from './targets.ts';
+import { containerLifeOf, goneReason, hasOneLife, lostRuns, statusOf, targetsOf } from './targets.ts';
 import type { LogTarget, PodScope, SourceRule } from './targets.ts';
 
 export interface RecentOptions extends PodScope {
@@ -47,6 +47,8 @@ interface Part {
   startedAt?: string | undefined;
   /** The number of runs before it that can no longer be read. */
   earlier: number;
+  /** When the run after it began. */
+  next?: string | undefined;
 }
 
 /** The container has ended, and runs again. */
@@ -64,7 +66,7 @@ function partsOf(pod: Stored<Pod>, { sources, onlyPrevious = false }: RecentOpti
     const restarts = status?.restartCount ?? 0;
     // During the back-off before a restart, the last run is served as the current log.
     const hasPrevious = restarts > 0 && last?.containerID !== undefined && last.containerID !== life?.id;
-    const previous = { target, previous: true, startedAt: last?.startedAt, earlier: restarts - 1 };
+    const previous = { target, previous: true, startedAt: last?.startedAt, earlier: restarts - 1, next: life?.startedAt };
     const present = { target, previous: false, startedAt: life?.startedAt, earlier: hasPrevious ? 0 : restarts };
     if (!onlyPrevious) return hasPrevious ? [previous, present] : [present];
     if (hasPrevious) return [previous];
@@ -78,6 +80,11 @@ function gapBefore({ target, startedAt, earlier }: Part, count: number, { since 
   if (startedAt === undefined || earlier === 0 || count >= lines) return [];
   const to = timeOf(new Date(startedAt));
   return to <= since ? [] : [gapEntry(target.source, { to, reason: lostRuns(earlier) })];
+}
+
+/** A run whose log is gone is a lost one, before the run after it. */
+function lostWith({ target, previous, earlier, next, startedAt }: Part): Part {
+  return next === undefined ? { target, previous, earlier, startedAt } : { target, previous, earlier: earlier + 1, startedAt: next };
 }
 
 /** The gap between the asked time, at which the run was already there, and its first line from then on. */
@@ -94,7 +101,7 @@ async function gapAtBegin(
 
 async function readPart(cluster: Cluster, part: Part, options: RecentOptions, signal: AbortSignal): Promise<PartLogs> {
   const entries: LogEntry[] = [];
-  const { target, previous } = part;
+  const { target, previous, startedAt } = part;
   const { pod, container, source } = target;
   const outcome = await readLog(
     {
@@ -119,19 +126,43 @@ async function readPart(cluster: Cluster, part: Part, options: RecentOptions, si
   throwIfAborted(signal);
   // A previous log that is no longer kept is not worth a note, unless it is what was asked for.
   const isWorthANote = outcome.how !== 'end' && (!previous || options.onlyPrevious === true || outcome.how === 'cut');
-  entries.unshift(...gapBefore(part, outcome.lines, options));
+  const isLost = previous && outcome.lines === 0 && (outcome.how === 'refused' || outcome.how === 'gone');
+  entries.unshift(...gapBefore(isLost ? lostWith(part) : part, outcome.lines, options));
+  // The pod was deleted after it was listed.
+  if (!isLost && isWorthANote && outcome.how === 'gone' && startedAt !== undefined)
+    return { entries: [...entries, gapEntry(source, { from: timeOf(new Date(startedAt)), reason: goneReason })], notes: [] };
   return { entries, notes: isWorthANote ? [noteEntry(outcome.message ?? 'The log could not be read to its end.', target)] : [] };
 }
 
 /**
  * If a container ended between the list and the reading, the same run is served as the previous and as the present one. Runs follow each other, so
- * a previous one with lines as new as the present one's first line is the same run.
+ * a previous one with lines as new as the present one's first line is the same run. A gap is no line.
  */
 function isServedAgain(parts: readonly Part[], read: readonly PartLogs[], index: number): boolean {
   // With previous runs only, the next part is of another container.
   if (parts[index]?.target !== parts[index + 1]?.target) return false;
-  const [last, first] = [read[index]?.entries.at(-1), read[index + 1]?.entries[0]];
-  return last !== undefined && first !== undefined && last.time >= first.time;
+  const [last, first] = [read[index]?.entries.at(-1), read[index + 1]?.entries.find(({ gap }) => gap === undefined)];
+  return last !== undefined && last.gap === undefined && first !== undefined && last.time >= first.time;
+}
+
+/**
+ * What is shown of a part. The gap of a pod that is gone comes after the run before, whose last line may be newer than the start of the run that
+ * is missing: Kubernetes has whole seconds.
+ */
+function shownOf(parts: readonly Part[], read: readonly PartLogs[], index: number): LogEntry[] {
+  if (isServedAgain(parts, read, index)) return [];
+  const before = parts[index]?.target === parts[index - 1]?.target ? read[index - 1]?.entries.at(-1)?.time : undefined;
+  return (read[index]?.entries ?? []).map((entry) =>
+    entry.gap?.reason === goneReason && before !== undefined && entry.time < before
+      ? gapEntry(entry.source, { ...entry.gap, from: before })
+      : entry,
+  );
+}
+
+/** The newest entries. The gap of an instance that went while it was read stays, because it may stand for the newest lines of all. */
+function newest(entries: readonly LogEntry[], lines = Infinity): LogEntry[] {
+  const left = Math.max(0, entries.length - lines);
+  return entries.filter(({ gap }, index) => index >= left || gap?.reason === goneReason);
 }
 
 /** One request for the pods and one per log. Throws KubeError when the user may not read pods or logs. */
@@ -140,11 +171,11 @@ export async function recentLogs(cluster: Cluster, options: RecentOptions): Prom
   const { items } = await cluster.list(podType, { ns: options.ns, labelSelector: options.selector, signal });
   const parts = items.flatMap((pod) => partsOf(pod, options));
   const read = await pLimit(concurrency).map(parts, (part) => readPart(cluster, part, options, signal));
-  const entries = read.flatMap((part, index) => (isServedAgain(parts, read, index) ? [] : part.entries));
+  const entries = parts.flatMap((_part, index) => shownOf(parts, read, index));
   // A stable sort: lines of one container with the same time keep their order.
   entries.sort((a, b) => (a.time < b.time ? -1 : a.time > b.time ? 1 : 0));
   return {
-    entries: entries.slice(Math.max(0, entries.length - (options.lines ?? Infinity))),
+    entries: newest(entries, options.lines),
     notes: read.flatMap((part) => part.notes),
     isWithoutLogs: parts.length === 0,
   };

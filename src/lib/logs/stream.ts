@@ -1,13 +1,12 @@
 // The live log of many containers as one stream.
 
 import { defined } from '../defined.ts';
-import { KfError } from '../errors.ts';
 import type { Cluster } from '../kube/cluster.ts';
-import { gapEntry } from './entry.ts';
-import type { LogEntry } from './entry.ts';
+import { gapEntry, timeOf } from './entry.ts';
+import type { LogEntry, LogSource } from './entry.ts';
 import { LineQueue } from './queue.ts';
 import { tailContainer } from './tail.ts';
-import { followPods, isFinished, PodBoard, targetsOf } from './targets.ts';
+import { followPods, goneReason, isFinished, PodBoard, targetsOf } from './targets.ts';
 import type { LogTarget, PodScope, SourceRule } from './targets.ts';
 
 export interface FollowOptions extends PodScope {
@@ -18,8 +17,10 @@ export interface FollowOptions extends PodScope {
   since?: string | undefined;
   /** A container that was silent since then is read from after its last line, whatever the clock of its node says. */
   isNewest?: boolean;
-  /** Limit of open streams; default 50. */
+  /** Live containers that are followed at a time; default 500. Others wait until one has ended, or its node does not answer. */
   maxStreams?: number;
+  /** Called once, with the live containers that wait when the first one has to. */
+  onWait?: (sources: readonly LogSource[], maxStreams: number) => void;
   /** The stream ends when there was at least one pod and all have ended and are read; otherwise it waits for more. */
   endWithPods?: boolean;
   /** First pause after a lost connection; for tests. */
@@ -36,6 +37,16 @@ export interface LogStream extends AsyncIterable<LogEntry> {
 /** The watch of the pods may be this far behind another watch. */
 const settleMs = 300;
 
+/** Each is one connection. The API server does not limit those of a client. */
+const mostFollowed = 500;
+/** The containers of finished pods that are read at a time; the kubelet reads each log from disk. */
+const mostReadOnce = 8;
+
+interface WaitingTarget extends LogTarget {
+  /** It was live, and there was no free place. */
+  waited?: boolean;
+}
+
 class Follower implements LogStream {
   holes = 0;
   readonly #cluster: Cluster;
@@ -43,9 +54,14 @@ class Follower implements LogStream {
   readonly #queue = new LineQueue<LogEntry>();
   readonly #board = new PodBoard();
   readonly #stop = new AbortController();
-  /** Every target so far, and those that are still read. */
+  /** Every target so far, those that are not read yet, and those that have a place. */
   readonly #known = new Set<string>();
-  readonly #active = new Map<string, Promise<void>>();
+  readonly #waiting = new Map<string, WaitingTarget>();
+  readonly #live = new Set<string>();
+  readonly #finished = new Set<string>();
+  /** Targets that are read, also those that try again without a place. */
+  #tails = 0;
+  #toldOfWaiting = false;
   #isFinishing = false;
   #isSettled = false;
   /** The first list has arrived: later pods are new. */
@@ -105,45 +121,80 @@ class Follower implements LogStream {
   #takeTargets(): void {
     const early = !this.#listed;
     this.#listed = true;
-    const targets = targetsOf(this.#board.all(), this.#options.sources).filter((target) => !this.#known.has(keyOf(target)));
-    const max = this.#options.maxStreams ?? 50;
-    const wanted = this.#active.size + targets.length;
-    for (const target of targets) this.#take({ ...target, early }, max, wanted);
+    for (const target of targetsOf(this.#board.all(), this.#options.sources)) {
+      const key = keyOf(target);
+      if (!this.#known.has(key)) this.#waiting.set(key, { ...target, early });
+      this.#known.add(key);
+    }
+    this.#startWaiting();
     this.#endIfOver();
   }
 
-  #take(target: LogTarget, max: number, wanted: number): void {
-    this.#known.add(keyOf(target));
-    if (this.#active.size >= max) {
-      const text = `${String(wanted)} log streams would be open, more than --max-streams ${String(max)} allows`;
-      if (target.early) {
-        this.#end(new KfError('usage', `${text}.`, { hints: [`--max-streams ${String(wanted)}`] }));
-        return;
+  /** Starts to read what waits, in the order in which it came, as far as there is a free place. */
+  #startWaiting(): void {
+    if (this.#stop.signal.aborted) return;
+    const { maxStreams = mostFollowed, onWait } = this.#options;
+    const stillWait: LogSource[] = [];
+    for (const [key, target] of this.#waiting) {
+      const pod = this.#board.get(target.uid);
+      const [active, most] = pod !== undefined && isFinished(pod) ? [this.#finished, mostReadOnce] : [this.#live, maxStreams];
+      if (pod === undefined) {
+        this.#waiting.delete(key);
+        this.#tellOfUnread(target);
+      } else if (active.size < most) {
+        this.#waiting.delete(key);
+        this.#read(target, active);
+      } else if (active === this.#live) {
+        target.waited = true;
+        stillWait.push(target.source);
       }
-      void this.#emit(gapEntry(target.source, { reason: `${text}; this container is not followed` }));
-      return;
     }
+    if (stillWait.length === 0 || this.#toldOfWaiting) return;
+    this.#toldOfWaiting = true;
+    onWait?.(stillWait, maxStreams);
+  }
+
+  /** The pod of a target went before its turn: a gap, unless it never started. */
+  #tellOfUnread({ uid, container, source }: WaitingTarget): void {
+    const life = this.#board.lastLife(uid, container);
+    if (life === undefined) return;
+    const startedAt = life === 'unknown' ? undefined : life.startedAt;
+    const from = startedAt === undefined ? undefined : timeOf(new Date(startedAt));
+    void this.#emit(gapEntry(source, { reason: goneReason, ...defined({ from }) }));
+  }
+
+  #read(target: WaitingTarget, active: Set<string>): void {
+    const key = keyOf(target);
+    active.add(key);
+    this.#tails++;
     const tail = tailContainer(target, {
       cluster: this.#cluster,
       ns: this.#options.ns,
       board: this.#board,
       signal: this.#stop.signal,
       since: this.#options.since,
-      isNewest: this.#options.isNewest,
+      // Of one that waited, more than the newest lines are wanted.
+      isNewest: this.#options.isNewest === true && target.waited !== true,
       emit: (entry) => this.#emit(entry),
+      // Its node answers again: it counts, even if its place has been given to another one.
+      onAccept: () => void active.add(key),
+      // It tries again without a place, which others would wait for until its node answers. A restart of the API server breaks all
+      // connections at once, and live ones soon follow again.
+      onCut: (isNodeAway) => {
+        if (active === this.#live && !isNodeAway) return;
+        active.delete(key);
+        this.#startWaiting();
+      },
       ...defined({ pauseMs: this.#options.pauseMs }),
     });
-    const done = tail.then(
-      () => undefined,
-      (error: unknown) => this.#end(error),
-    );
-    this.#active.set(
-      keyOf(target),
-      done.finally(() => {
-        this.#active.delete(keyOf(target));
+    void tail
+      .catch((error: unknown) => this.#end(error))
+      .finally(() => {
+        active.delete(key);
+        this.#tails--;
+        this.#startWaiting();
         this.#endIfOver();
-      }),
-    );
+      });
   }
 
   #emit(entry: LogEntry): Promise<void> {
@@ -152,7 +203,7 @@ class Follower implements LogStream {
   }
 
   #endIfOver(): void {
-    if (this.#active.size > 0 || !this.#listed) return;
+    if (this.#tails > 0 || !this.#listed) return;
     const podsAreOver = this.#known.size > 0 && this.#board.all().every(isFinished);
     if ((this.#isFinishing && this.#isSettled) || (this.#options.endWithPods === true && podsAreOver)) this.#end();
   }
@@ -165,7 +216,7 @@ function keyOf({ uid, container }: { uid: string; container: string }): string {
 /**
  * Streams the lines of all containers of a selector's pods, including later pods, until the signal aborts, the reader leaves the loop or `finish`
  * is called. Lines of one container keep their order. No request is sent before the first read. The iteration throws KubeError when the user may
- * not read pods or logs, KfError `usage` when too many streams would be open.
+ * not read pods or logs.
  */
 export function followLogs(cluster: Cluster, options: FollowOptions): LogStream {
   return new Follower(cluster, options);

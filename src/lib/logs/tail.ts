@@ -12,7 +12,7 @@ import { LogPosition } from './position.ts';
 import { firstTime, gapSince, readLog } from './read.ts';
 import type { ReadOutcome } from './read.ts';
 import { gapAtStart, Rotations, Traffic, wasPresent } from './rotation.ts';
-import { containerLifeOf, hasOneLife, isFinished, lostRuns, statusOf } from './targets.ts';
+import { containerLifeOf, goneReason, hasOneLife, isFinished, lostRuns, statusOf } from './targets.ts';
 import type { ContainerLife, LogTarget, PodBoard } from './targets.ts';
 
 export interface TailOptions {
@@ -26,6 +26,10 @@ export interface TailOptions {
   isNewest?: boolean | undefined;
   /** Resolves when the consumer can take more. */
   emit(entry: LogEntry): Promise<void>;
+  /** The kubelet has accepted a request for the log. */
+  onAccept?(): void;
+  /** A request got no answer, or its connection broke; it is repeated. `isNodeAway`: the API server got no log from the kubelet. */
+  onCut?(isNodeAway: boolean): void;
   /** First pause after a lost connection; doubles up to 25 times that. */
   pauseMs?: number;
 }
@@ -41,6 +45,8 @@ interface Life extends ContainerLife {
   endedQuietly: boolean;
   /** How the last connection that the kubelet accepted ended; undefined before the first. */
   lastEnd?: ReadOutcome['how'];
+  /** That connection left a text without a newline: it is read without `follow` when the container has ended. */
+  hasRest: boolean;
 }
 
 const maxPreviousTries = 5;
@@ -94,13 +100,21 @@ class Tail {
 
   /**
    * The pod is gone. The kubelet ends a followed log normally when it has read one file to its end after the container ended, even if newer files
-   * were there: then lines may be missing after the last one.
+   * were there: then lines may be missing after the last one. A life that only the pod's last state has was not read at all.
    */
   async #leave(): Promise<void> {
+    const { board, signal } = this.#options;
     const life = this.#life;
-    if (life === undefined || life.isComplete || life.endedQuietly || this.#options.signal.aborted) return;
-    const isWhole = life.lastEnd === 'end' && !life.rotations.isBehind && !this.#traffic.isMuch;
-    if (!isWhole) await this.#hole(life.position.last, undefined, 'the instance is gone');
+    const last = board.lastLife(this.#target.uid, this.#target.container);
+    const isUnread = last === 'unknown' ? life === undefined : last !== undefined && last.id !== life?.id;
+    if (signal.aborted || (!isUnread && (life === undefined || this.#isWhole(life)))) return;
+    const startedAt = last === 'unknown' ? undefined : last?.startedAt;
+    await this.#hole(life?.position.last ?? (startedAt && nanoseconds(startedAt)), undefined, goneReason);
+  }
+
+  /** Nothing of a life whose pod is gone can be missing. */
+  #isWhole({ isComplete, endedQuietly, lastEnd, hasRest, rotations }: Life): boolean {
+    return isComplete || endedQuietly || (lastEnd === 'end' && !hasRest && !rotations.isBehind && !this.#traffic.isMuch);
   }
 
   /** Reads the current life. True when the target has ended. */
@@ -122,9 +136,10 @@ class Tail {
     if (outcome.how !== 'gone') {
       await this.#noteOnce(outcome.message);
       life.lastEnd = outcome.how;
+      life.hasRest = outcome.leftRest === true;
     }
     // With one life, one normal end is enough.
-    life.endedQuietly = outcome.how === 'end' && outcome.caughtUp && (outcome.lines === 0 || hasOneLife(pod));
+    life.endedQuietly = outcome.how === 'end' && outcome.caughtUp && !life.hasRest && (outcome.lines === 0 || hasOneLife(pod));
     life.isComplete = isOver && (await this.#isAllThereIs(outcome, life));
     if (life.isComplete) return false;
     this.#failures = outcome.lines > 0 ? 0 : this.#failures + 1;
@@ -210,6 +225,7 @@ class Tail {
       before: new LogPosition(),
       isComplete: false,
       endedQuietly: false,
+      hasRest: false,
     };
     if (old === undefined) await this.#skipOldLines(position);
   }
@@ -274,11 +290,12 @@ class Tail {
     await this.#readPrevious(new LogPosition());
   }
 
-  #read(position: LogPosition, how: ReadHow): Promise<ReadOutcome> {
-    const { cluster, ns, signal } = this.#options;
+  async #read(position: LogPosition, how: ReadHow): Promise<ReadOutcome> {
+    const { cluster, ns, onAccept, onCut } = this.#options;
     const { pod, container, source } = this.#target;
     const since = this.#since;
-    return readLog(
+    const signal = how.stop === undefined ? this.#options.signal : AbortSignal.any([this.#options.signal, how.stop]);
+    const outcome = await readLog(
       {
         cluster,
         ns,
@@ -288,7 +305,8 @@ class Tail {
         follow: how.follow,
         ...(how.silent === true ? { tailLines: 1 } : { since }),
         acceptHole: how.acceptHole,
-        signal: how.stop === undefined ? signal : AbortSignal.any([signal, how.stop]),
+        signal,
+        ...defined({ onAccept }),
         onBegin: async (time, waitedMs) => {
           if (how.silent === true || source.type !== 'APP') return;
           const gap = await this.#gapBefore(time, waitedMs, how);
@@ -304,6 +322,8 @@ class Tail {
       },
       position,
     );
+    if (outcome.how === 'cut' && !signal.aborted) onCut?.(outcome.isNodeAway === true);
+    return outcome;
   }
 
   /** The gap before the first line of a run that is read. */

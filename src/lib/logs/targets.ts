@@ -61,6 +61,9 @@ export function containerLifeOf(status: ContainerStatus | undefined): ContainerL
 /** Why the lines of these runs are missing: the kubelet keeps the log of the present run and of the one before. */
 export const lostRuns = (count: number): string => `${String(count)} earlier ${count === 1 ? 'run is' : 'runs are'} no longer kept`;
 
+/** Why lines of a pod that was deleted may be missing. */
+export const goneReason = 'the instance is gone';
+
 /** A pod without restarts has only one life (run) of each container. */
 export const hasOneLife = (pod: Pod): boolean => pod.spec?.restartPolicy === 'Never';
 
@@ -72,11 +75,25 @@ export function isFinished(pod: Pod): boolean {
 /** The pods of a selector as the API server last reported them, for any number of readers. */
 export class PodBoard {
   #pods = new Map<string, Stored<Pod>>();
+  /** The last life of each container of a deleted pod, by uid and name. */
+  readonly #lastLives = new Map<string, ContainerLife | undefined>();
   #waiting = new Set<() => void>();
 
-  set(pods: readonly Stored<Pod>[]): void {
+  /** @param deleted a pod that is not there any more, as it was last */
+  set(pods: readonly Stored<Pod>[], deleted?: Stored<Pod>): void {
     this.#pods = new Map(pods.map((pod) => [pod.metadata.uid, pod]));
+    if (deleted !== undefined)
+      for (const name of containersOf(deleted))
+        this.#lastLives.set(`${deleted.metadata.uid}/${name}`, containerLifeOf(statusOf(deleted, name)));
     this.wake();
+  }
+
+  /** The last life of a container, also of a pod that is gone; undefined when it never started. */
+  lastLife(uid: string, container: string): ContainerLife | undefined | 'unknown' {
+    const pod = this.#pods.get(uid);
+    if (pod !== undefined) return containerLifeOf(statusOf(pod, container));
+    const key = `${uid}/${container}`;
+    return this.#lastLives.has(key) ? this.#lastLives.get(key) : 'unknown';
   }
 
   all(): Stored<Pod>[] {
@@ -133,8 +150,8 @@ export async function followPods(
       cluster,
       podType,
       { ns: scope.ns, selector: scope.selector, ...(scope.withoutList === true ? { withoutList: true } : {}) },
-      (pods) => {
-        board.set(pods);
+      (pods, deleted) => {
+        board.set(pods, deleted);
         onChange();
         return undefined;
       },

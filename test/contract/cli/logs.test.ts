@@ -173,6 +173,8 @@ describe('the flags of logs', () => {
     expect(await recent('--grep', 'four')).toEqual(['[APP/PROC/WEB/0] OUT error four']);
     // It is beyond the wanted instances, but known.
     expect(await recent('--instance', '7')).toHaveLength(4);
+    // The notes are not counted.
+    expect((await recent('--instance', '7', '--summary')).at(-1)).toBe('2 lines, 0 gaps');
   });
 
   it('are refused with what they accept', async () => {
@@ -259,6 +261,41 @@ describe('the flags of logs', () => {
     });
     expect(run).toMatchObject({ code: 0, stderr: '' });
     expect(run.stdout.trimEnd().split('\n').at(-1)).toBe('2 lines, 0 gaps');
+  });
+});
+
+describe('logs of many instances', () => {
+  it('are followed up to 500 at a time, and those that wait are named', async () => {
+    // Finished tasks are kept for hours, and take no place.
+    for (let index = 0; index < 560; index++) {
+      const isTask = index >= 507;
+      const kind = isTask ? { [labels.taskGuid]: `t-${index}` } : { [labels.processType]: 'web', [labels.podIndex]: `${index}` };
+      const state = isTask ? { terminated: { exitCode: 0, containerID: `c://${index}` } } : { running: { startedAt: stamp(19) } };
+      const pod = {
+        metadata: { name: `many-${index}`, namespace: ns, labels: { [labels.appGuid]: 'many-guid', ...kind } },
+        spec: { restartPolicy: isTask ? 'Never' : 'Always', containers: [{ name: 'application' }] },
+        status: {
+          phase: isTask ? 'Succeeded' : 'Running',
+          containerStatuses: [{ name: 'application', restartCount: 0, containerID: `c://${index}`, ready: !isTask, state }],
+        },
+      };
+      await cluster.add(podType, pod as unknown as Pod);
+    }
+    const spec = { displayName: 'many', desiredState: 'STARTED' as const, lifecycle: { type: 'buildpack' as const, data: { stack: '' } } };
+    await cluster.add(kinds.app, { metadata: { name: 'many-guid', namespace: ns }, spec });
+    let followed = 0;
+    cluster.server.on(`GET /api/v1/namespaces/${ns}/pods/many-[0-9]+/log`, async (call) => {
+      const text = `${stamp(20)} hello\n`;
+      if (call.query.get('follow') !== 'true') return call.text(text);
+      await call.write(++followed === 500 ? `${text}${stamp(21)} the last\n` : text);
+      await call.closed;
+    });
+    const run = await cli.run(['logs', 'many'], { kill: { after: 'the last', signal: 'SIGINT' } });
+    expect(run).toMatchObject({ code: 0 });
+    const named = [500, 501, 502, 503, 504].map((index) => `APP/PROC/WEB/${index}`).join(', ');
+    expect(run.stderr).toBe(
+      `500 logs are followed at a time. These wait until another one ends: ${named} and 2 more. --process and --instance choose others.\n`,
+    );
   });
 });
 

@@ -1,25 +1,9 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { connect } from '../../../src/lib/kube/client.ts';
+import { describe, expect, test } from 'vitest';
 import type { Cluster } from '../../../src/lib/kube/cluster.ts';
 import { recentLogs, type RecentOptions } from '../../../src/lib/logs/recent.ts';
-import { ScriptedApiServer } from '../../support/apiserver.ts';
-import { ScriptedKubelet } from './scripted-kubelet.ts';
+import { useLogScene } from './log-scene.ts';
 
-let server: ScriptedApiServer;
-let kubelet: ScriptedKubelet;
-let cluster: Cluster;
-
-beforeEach(async () => {
-  server = await ScriptedApiServer.start();
-  kubelet = new ScriptedKubelet(server);
-  cluster = await connect({ kubeconfig: server.kubeconfig(), env: {} });
-});
-
-afterEach(async () => {
-  cluster.close();
-  await server.stop();
-  expect(server.failures).toEqual([]);
-});
+const scene = useLogScene();
 
 /** A cluster whose methods can be replaced one by one. */
 function bound(of: Cluster): Cluster {
@@ -31,32 +15,32 @@ const scope = { ns: 'ns', selector: 'app=x' };
 
 describe('recent logs', () => {
   test('contain all instances and the crashed run before, by time, and only the newest lines', async () => {
-    const [a, b] = [kubelet.addPod('a'), kubelet.addPod('b')];
-    await kubelet.start(a);
-    await kubelet.start(b);
-    kubelet.say(a, 'a crashes', { afterMs: 1_000 });
-    await kubelet.stop(a);
-    kubelet.say(b, 'b works', { afterMs: 1_000 });
-    await kubelet.start(a);
-    kubelet.say(a, 'a again', { afterMs: 1_000 });
-    kubelet.say(b, 'b still works', { afterMs: 1_000 });
-    const all = await recentLogs(cluster, { ...scope, lines: 1_000 });
+    const [a, b] = [scene.kubelet.addPod('a'), scene.kubelet.addPod('b')];
+    await scene.kubelet.start(a);
+    await scene.kubelet.start(b);
+    scene.kubelet.say(a, 'a crashes', { afterMs: 1_000 });
+    await scene.kubelet.stop(a);
+    scene.kubelet.say(b, 'b works', { afterMs: 1_000 });
+    await scene.kubelet.start(a);
+    scene.kubelet.say(a, 'a again', { afterMs: 1_000 });
+    scene.kubelet.say(b, 'b still works', { afterMs: 1_000 });
+    const all = await recentLogs(scene.cluster, { ...scope, lines: 1_000 });
     expect(all.entries.map(({ text }) => text)).toEqual(['a crashes', 'b works', 'a again', 'b still works']);
     expect(all.notes).toEqual([]);
-    const two = await recentLogs(cluster, { ...scope, lines: 2 });
+    const two = await recentLogs(scene.cluster, { ...scope, lines: 2 });
     expect(two.entries.map(({ text }) => text)).toEqual(['a again', 'b still works']);
-    expect(kubelet.logCalls.every(({ query }) => query.has('follow') === false || query.get('follow') === 'false')).toBe(true);
+    expect(scene.kubelet.logCalls.every(({ query }) => query.has('follow') === false || query.get('follow') === 'false')).toBe(true);
   });
 
   test('runs before the crashed one are a gap, unless they are older than what is asked for', async () => {
-    const pod = kubelet.addPod('a');
+    const pod = scene.kubelet.addPod('a');
     for (const text of ['one', 'two', 'three']) {
-      await kubelet.start(pod);
-      kubelet.say(pod, text, { afterMs: 1_000 });
-      await kubelet.stop(pod);
+      await scene.kubelet.start(pod);
+      scene.kubelet.say(pod, text, { afterMs: 1_000 });
+      await scene.kubelet.stop(pod);
     }
     const shown = async (more: Partial<RecentOptions>): Promise<string[]> =>
-      (await recentLogs(cluster, { ...scope, ...more })).entries.map(({ gap, text }) =>
+      (await recentLogs(scene.cluster, { ...scope, ...more })).entries.map(({ gap, text }) =>
         gap === undefined ? text : `${gap.to ?? ''} ${text}`,
       );
     expect(await shown({ lines: 10 })).toEqual(['2026-01-01T00:00:01.000000000Z 1 earlier run is no longer kept', 'two', 'three']);
@@ -65,15 +49,45 @@ describe('recent logs', () => {
     expect(await shown({ onlyPrevious: true, since: '2026-01-01T00:00:01.500000000Z' })).toEqual(['two']);
   });
 
+  test.each([
+    [1, '1 earlier run is no longer kept'],
+    [3, '3 earlier runs are no longer kept'],
+  ])('a previous run that the kubelet no longer has is a gap, with those before it (%i restarts)', async (restarts, reason) => {
+    const pod = scene.kubelet.addPod('a');
+    for (let run = 0; run <= restarts; run++) {
+      if (run > 0) await scene.kubelet.stop(pod);
+      await scene.kubelet.start(pod);
+      scene.kubelet.say(pod, `of run ${String(run)}`, { afterMs: 1_000 });
+    }
+    const logs: Cluster['logs'] = (ns, name, options) => {
+      // The kubelet has removed it.
+      if (options?.previous === true) pod.container().lives.splice(0, restarts);
+      return scene.cluster.logs(ns, name, options);
+    };
+    const shown = async (more: Partial<RecentOptions>): Promise<unknown[]> =>
+      (await recentLogs(Object.assign(bound(scene.cluster), { logs }), { ...scope, ...more })).entries.map(({ gap, text }) => gap ?? text);
+    const startedAt = `2026-01-01T00:00:0${String(restarts)}.000000000Z`;
+    const { lives } = pod.container();
+    const all = [...lives];
+    for (const more of [{ lines: 10 }, {}, { since: '2026-01-01T00:00:00.000000000Z' }]) {
+      lives.splice(0, lives.length, ...all);
+      expect(await shown(more)).toEqual([{ to: startedAt, reason }, `of run ${String(restarts)}`]);
+    }
+    for (const more of [{ lines: 1 }, { since: startedAt }]) {
+      lives.splice(0, lives.length, ...all);
+      expect(await shown(more)).toEqual([`of run ${String(restarts)}`]);
+    }
+  });
+
   test('in the back-off of a crash loop the run that ended last is the previous one, and those before it are a gap', async () => {
-    const pod = kubelet.addPod('a');
+    const pod = scene.kubelet.addPod('a');
     for (const text of ['one', 'two', 'three']) {
-      await kubelet.start(pod);
-      kubelet.say(pod, text, { afterMs: 1_000 });
-      await kubelet.backOff(pod);
+      await scene.kubelet.start(pod);
+      scene.kubelet.say(pod, text, { afterMs: 1_000 });
+      await scene.kubelet.backOff(pod);
     }
     for (const onlyPrevious of [false, true]) {
-      const { entries, notes, isWithoutLogs } = await recentLogs(cluster, { ...scope, lines: 10, onlyPrevious });
+      const { entries, notes, isWithoutLogs } = await recentLogs(scene.cluster, { ...scope, lines: 10, onlyPrevious });
       expect(entries.map(({ time, text, gap }) => [time.slice(17, 19), gap === undefined ? 'line' : 'gap', text])).toEqual([
         ['02', 'gap', '2 earlier runs are no longer kept'],
         ['03', 'line', 'three'],
@@ -82,58 +96,60 @@ describe('recent logs', () => {
     }
     // It may start again before its log is read.
     const logs: Cluster['logs'] = async (ns, name, options) => {
-      await kubelet.start(pod);
-      kubelet.say(pod, 'four');
-      return cluster.logs(ns, name, options);
+      await scene.kubelet.start(pod);
+      scene.kubelet.say(pod, 'four');
+      return scene.cluster.logs(ns, name, options);
     };
-    const previous = await recentLogs(Object.assign(bound(cluster), { logs }), { ...scope, lines: 1, onlyPrevious: true });
+    const previous = await recentLogs(Object.assign(bound(scene.cluster), { logs }), { ...scope, lines: 1, onlyPrevious: true });
     expect(previous.entries.map(({ text }) => text)).toEqual(['three']);
   });
 
   test('a previous log that is no longer kept is a note when it was asked for, and an instance that runs for the first time has none', async () => {
-    const pod = kubelet.addPod('a');
-    await kubelet.start(pod);
-    expect(await recentLogs(cluster, { ...scope, onlyPrevious: true })).toEqual({ entries: [], notes: [], isWithoutLogs: true });
-    await kubelet.stop(pod);
-    await kubelet.start(pod);
-    server.on('GET .*/log', (call) => call.fail(400, 'BadRequest', 'previous terminated container "application" in pod "a" not found'));
-    const { notes, isWithoutLogs } = await recentLogs(cluster, { ...scope, onlyPrevious: true });
+    const pod = scene.kubelet.addPod('a');
+    await scene.kubelet.start(pod);
+    expect(await recentLogs(scene.cluster, { ...scope, onlyPrevious: true })).toEqual({ entries: [], notes: [], isWithoutLogs: true });
+    await scene.kubelet.stop(pod);
+    await scene.kubelet.start(pod);
+    scene.server.on('GET .*/log', (call) =>
+      call.fail(400, 'BadRequest', 'previous terminated container "application" in pod "a" not found'),
+    );
+    const { notes, isWithoutLogs } = await recentLogs(scene.cluster, { ...scope, onlyPrevious: true });
     expect(notes.map(({ text }) => text)).toEqual(['previous terminated container "application" in pod "a" not found']);
     expect(isWithoutLogs).toBe(false);
   });
 
   test('the lines of a container that ended while it was read are not shown twice', async () => {
-    const pod = kubelet.addPod('a');
-    await kubelet.start(pod);
-    await kubelet.stop(pod);
-    await kubelet.start(pod);
-    kubelet.say(pod, 'starts');
-    kubelet.say(pod, 'crashes');
+    const pod = scene.kubelet.addPod('a');
+    await scene.kubelet.start(pod);
+    await scene.kubelet.stop(pod);
+    await scene.kubelet.start(pod);
+    scene.kubelet.say(pod, 'starts');
+    scene.kubelet.say(pod, 'crashes');
     // For the kubelet both runs' logs are of the one that has just ended; the list of pods is a moment older.
-    const logs: Cluster['logs'] = (ns, name, options) => cluster.logs(ns, name, { ...options, previous: false });
-    const { entries } = await recentLogs(Object.assign(bound(cluster), { logs }), { ...scope, lines: 10 });
+    const logs: Cluster['logs'] = (ns, name, options) => scene.cluster.logs(ns, name, { ...options, previous: false });
+    const { entries } = await recentLogs(Object.assign(bound(scene.cluster), { logs }), { ...scope, lines: 10 });
     expect(entries.map(({ text }) => text)).toEqual(['starts', 'crashes']);
   });
 
   test('the previous runs of several instances are all shown', async () => {
-    const [a, b] = [kubelet.addPod('a'), kubelet.addPod('b')];
-    for (const pod of [a, b]) await kubelet.start(pod);
-    kubelet.say(b, 'b begins', { afterMs: 1_000 });
+    const [a, b] = [scene.kubelet.addPod('a'), scene.kubelet.addPod('b')];
+    for (const pod of [a, b]) await scene.kubelet.start(pod);
+    scene.kubelet.say(b, 'b begins', { afterMs: 1_000 });
     for (const pod of [a, b]) {
-      kubelet.say(pod, `${pod.name} crashes`, { afterMs: 1_000 });
-      await kubelet.stop(pod);
+      scene.kubelet.say(pod, `${pod.name} crashes`, { afterMs: 1_000 });
+      await scene.kubelet.stop(pod);
     }
     for (const pod of [a, b]) {
-      await kubelet.start(pod);
-      kubelet.say(pod, `${pod.name} again`, { afterMs: 1_000 });
+      await scene.kubelet.start(pod);
+      scene.kubelet.say(pod, `${pod.name} again`, { afterMs: 1_000 });
     }
-    const { entries } = await recentLogs(cluster, { ...scope, onlyPrevious: true });
+    const { entries } = await recentLogs(scene.cluster, { ...scope, onlyPrevious: true });
     expect(entries.map(({ text }) => text)).toEqual(['b begins', 'a crashes', 'b crashes']);
   });
 
   test("a container that never started is noted with the API server's message", async () => {
-    kubelet.addPod('a');
-    const { entries, notes } = await recentLogs(cluster, { ...scope, lines: 10 });
+    scene.kubelet.addPod('a');
+    const { entries, notes } = await recentLogs(scene.cluster, { ...scope, lines: 10 });
     expect(entries).toEqual([]);
     expect(notes.map(({ text, source }) => [source.pod, text])).toEqual([
       ['a', 'container "application" in pod "a" is waiting to start: ContainerCreating'],
@@ -141,41 +157,41 @@ describe('recent logs', () => {
   });
 
   test('a line of more than 256 KiB says that it is cut, and one of 256 KiB is whole', async () => {
-    const pod = kubelet.addPod('a');
-    await kubelet.start(pod);
+    const pod = scene.kubelet.addPod('a');
+    await scene.kubelet.start(pod);
     // The limit counts the time before the text too.
     const most = 256 * 1024 - '2026-01-01T00:00:00.000000000Z '.length;
-    kubelet.say(pod, 'x'.repeat(most));
-    kubelet.say(pod, 'y'.repeat(most + 1));
-    kubelet.say(pod, 'the next line');
-    const texts = (await recentLogs(cluster, { ...scope })).entries.map(({ text }) => text);
+    scene.kubelet.say(pod, 'x'.repeat(most));
+    scene.kubelet.say(pod, 'y'.repeat(most + 1));
+    scene.kubelet.say(pod, 'the next line');
+    const texts = (await recentLogs(scene.cluster, { ...scope })).entries.map(({ text }) => text);
     expect(texts.map((text) => text.length)).toEqual([most, expect.any(Number), 13]);
     expect(texts[1]).toBe(`${'y'.repeat(most)} [cut by kf: the line is longer than 256 KiB]`);
   });
 
   test('a log that breaks off keeps its lines and reports the break', async () => {
-    const pod = kubelet.addPod('a');
-    await kubelet.start(pod);
-    for (const text of ['one', 'two', 'three']) kubelet.say(pod, text);
+    const pod = scene.kubelet.addPod('a');
+    await scene.kubelet.start(pod);
+    for (const text of ['one', 'two', 'three']) scene.kubelet.say(pod, text);
     let chunk = 0;
-    kubelet.faults.dropNow = () => ++chunk === 3;
-    const { entries, notes } = await recentLogs(cluster, { ...scope, lines: 10 });
+    scene.kubelet.faults.dropNow = () => ++chunk === 3;
+    const { entries, notes } = await recentLogs(scene.cluster, { ...scope, lines: 10 });
     expect(entries.map(({ text }) => text)).toEqual(['one', 'two']);
     expect(notes[0]?.text).toBe('The log could not be read to its end.');
   });
 
   test('an error text of the kubelet in the body is a note, not a line', async () => {
-    const pod = kubelet.addPod('a');
-    await kubelet.start(pod);
-    server.on('GET .*/log', (call) => call.text('unable to retrieve container logs for containerd://1'));
-    const { entries, notes } = await recentLogs(cluster, { ...scope, lines: 10 });
+    const pod = scene.kubelet.addPod('a');
+    await scene.kubelet.start(pod);
+    scene.server.on('GET .*/log', (call) => call.text('unable to retrieve container logs for containerd://1'));
+    const { entries, notes } = await recentLogs(scene.cluster, { ...scope, lines: 10 });
     expect([entries, notes.map(({ text }) => text)]).toEqual([[], ['unable to retrieve container logs for containerd://1']]);
   });
 
   test('without the right to list pods the missing right is named', async () => {
-    server.on('GET .*/pods', (call) =>
+    scene.server.on('GET .*/pods', (call) =>
       call.fail(403, 'Forbidden', 'pods is forbidden: User "j" cannot list resource "pods" in API group "" in the namespace "ns"'),
     );
-    await expect(recentLogs(cluster, { ...scope, lines: 10 })).rejects.toMatchObject({ code: 'forbidden' });
+    await expect(recentLogs(scene.cluster, { ...scope, lines: 10 })).rejects.toMatchObject({ code: 'forbidden' });
   });
 });

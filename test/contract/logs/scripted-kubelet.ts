@@ -9,6 +9,8 @@ interface Line {
   ms: number;
   time: string;
   text: string;
+  /** It ends without a newline. */
+  isRest?: boolean;
 }
 
 interface Life {
@@ -19,6 +21,9 @@ interface Life {
   isOver: boolean;
   startedMs: number;
 }
+
+/** Of a kubelet that cannot be reached. */
+export const noRoute = 'Get "https://10.0.0.7:10250/containerLogs": dial tcp 10.0.0.7:10250: connect: no route to host';
 
 const epoch = Date.parse('2026-01-01T00:00:00Z');
 
@@ -68,7 +73,7 @@ export class ScriptedContainer {
       ready: !life.isOver,
       containerID: life.id,
       state: life.isOver
-        ? { terminated: { exitCode: 1, containerID: life.id } }
+        ? { terminated: { exitCode: 1, containerID: life.id, startedAt: new Date(life.startedMs).toISOString() } }
         : { running: { startedAt: new Date(life.startedMs).toISOString() } },
       ...(before === undefined
         ? {}
@@ -84,6 +89,7 @@ export class ScriptedPod {
   readonly containers: ScriptedContainer[];
   phase: 'Pending' | 'Running' | 'Succeeded' | 'Failed' = 'Running';
   isDeleting = false;
+  restartPolicy: 'Always' | 'Never' = 'Always';
 
   constructor(name: string, uid: string, containers: string[], labels: Record<string, string>) {
     this.name = name;
@@ -104,6 +110,8 @@ export interface KubeletFaults {
   dropNow?: () => boolean;
   /** Called when a body is opened: true answers in order but ends early, as the API server does when it loses the kubelet. */
   endEarly?: () => boolean;
+  /** Called for every request for a log: true answers as the API server does when it has no connection to the node of the pod. */
+  isAway?: (pod: string) => boolean;
 }
 
 export class ScriptedKubelet {
@@ -169,12 +177,12 @@ export class ScriptedKubelet {
     await this.tell('DELETED', pod);
   }
 
-  say(pod: ScriptedPod, text: string, options: { container?: string; afterMs?: number } = {}): void {
+  say(pod: ScriptedPod, text: string, options: { container?: string; afterMs?: number; isRest?: boolean } = {}): void {
     this.nowMs += options.afterMs ?? 1;
     const target = pod.container(options.container);
     const nanos = String(target.life.lines.length % 1_000_000).padStart(6, '0');
     const time = new Date(this.nowMs).toISOString().replace('Z', `${nanos}Z`);
-    target.life.lines.push({ ms: this.nowMs, time, text });
+    target.life.lines.push({ ms: this.nowMs, time, text, isRest: options.isRest === true });
     target.wake();
   }
 
@@ -199,7 +207,7 @@ export class ScriptedKubelet {
         resourceVersion: String(this.#version),
         ...(pod.isDeleting ? { deletionTimestamp: '2026-01-01T00:00:00Z' } : {}),
       },
-      spec: { containers: pod.containers.map(({ name }) => ({ name })) },
+      spec: { restartPolicy: pod.restartPolicy, containers: pod.containers.map(({ name }) => ({ name })) },
       status: { phase: pod.phase, containerStatuses: pod.containers.map((container) => container.status()) },
     };
   }
@@ -226,6 +234,7 @@ export class ScriptedKubelet {
     const pod = this.#pods.get(call.path.split('/')[6] ?? '');
     const container = pod?.containers.find(({ name }) => name === call.query.get('container'));
     if (pod === undefined || container === undefined) return call.fail(404, 'NotFound', 'pods not found', { name: 'x', kind: 'pods' });
+    if (this.faults.isAway?.(pod.name) === true) return call.fail(500, 'InternalError', noRoute);
     const isEarlier = call.query.get('previous') === 'true' && !container.isBackingOff;
     const life = isEarlier ? container.lives.at(-2) : container.lives.at(-1);
     if (life === undefined) {
@@ -267,7 +276,7 @@ export class ScriptedKubelet {
 
   /** False when the connection broke in the middle of it. */
   async #serveLine(call: Call, line: Line): Promise<boolean> {
-    const bytes = Buffer.from(`${line.time} ${line.text}\n`);
+    const bytes = Buffer.from(`${line.time} ${line.text}${line.isRest === true ? '' : '\n'}`);
     const breaks = this.faults.dropNow?.() === true;
     await call.write(breaks ? bytes.subarray(0, Math.floor(bytes.length / 2)) : bytes);
     if (breaks) call.drop();

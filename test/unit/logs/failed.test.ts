@@ -31,5 +31,20 @@ test('the lines stay while the app is stopped', () => {
 test('the lines of an existing pod are not repeated, and nothing is shown of an app that serves', () => {
   const seen: LogEntry = { time: '', source: { type: 'APP', pod: 'set-2', container: 'application' }, stream: 'OUT', text: 'at main' };
   expect(failedVersionEntries(app({ logTail: ['at main'] }), [seen])).toEqual([]);
+  // A gap says that its lines cannot be read any more.
+  expect(failedVersionEntries(app({ logTail: ['at main'] }), [{ ...seen, gap: { reason: 'gone' } }])).toHaveLength(3);
   expect(failedVersionEntries(app({ phase: 'Serving', logTail: ['at main'] }), [])).toEqual([]);
+});
+
+test('the lines are not shown while those of another instance of the version can be read', () => {
+  const generations = [{ hash: '0123456789', process: 'web', state: 'Failed' as const, instances: 1, ready: 0 }];
+  const other: LogEntry = {
+    time: '',
+    source: { type: 'APP', pod: 'set-1', container: 'application', generation: '0123456789' },
+    stream: 'OUT',
+    text: 'at main',
+  };
+  const failed = app({ logTail: ['at main'], generations });
+  expect(failedVersionEntries(failed, [other])).toEqual([]);
+  expect(failedVersionEntries(failed, [{ ...other, source: { ...other.source, generation: 'abcdef0123' } }])).toHaveLength(3);
 });

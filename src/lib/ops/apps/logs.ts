@@ -111,13 +111,33 @@ export async function readRecentLogs(
   return { entries: all.map(printed), notes: onlyPrevious && isWithoutLogs ? ['No instance has a previous run.'] : unread };
 }
 
-/** The newest lines, or those from a time on, and every later one, until the command is interrupted. */
-export async function* followAppLogs(session: SpaceSession, app: Stored<CFApp>, choice: LogChoice = {}): AsyncGenerator<PrintedEntry> {
+/** At most so many are named. */
+const mostNamed = 5;
+
+/** Which instances wait, and how to choose others. */
+function waitingText(waiting: readonly LogSource[], most: number): string {
+  const names = [...new Set(waiting.map(formatSource))];
+  const more = names.length - mostNamed;
+  const named = `${names.slice(0, mostNamed).join(', ')}${more > 0 ? ` and ${String(more)} more` : ''}`;
+  return `${String(most)} logs are followed at a time. These wait until another one ends: ${named}. --process and --instance choose others.`;
+}
+
+/**
+ * The newest lines, or those from a time on, and every later one, until the command is interrupted.
+ * @param note takes a text for the user about the stream
+ */
+export async function* followAppLogs(
+  session: SpaceSession,
+  app: Stored<CFApp>,
+  choice: LogChoice,
+  note: (text: string) => void,
+): AsyncGenerator<PrintedEntry> {
   const { cluster, signal } = session;
   const scope = scopeOf(session, app, choice);
   try {
     const since = sinceOf(choice) ?? (await newestOf(session, scope));
-    const stream = followLogs(cluster, { ...scope, since, isNewest: choice.since === undefined });
+    const onWait = (sources: readonly LogSource[], most: number): void => note(waitingText(sources, most));
+    const stream = followLogs(cluster, { ...scope, since, isNewest: choice.since === undefined, onWait });
     for await (const entry of stream) if (isShown(entry, choice)) yield printed(entry);
   } catch (error) {
     if (!signal.aborted) throw error;

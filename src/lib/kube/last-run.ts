@@ -1,0 +1,53 @@
+// Reads the first and last lines of the run of a container that failed.
+
+import type { ContainerStatus } from '../api/pod.ts';
+import type { Cluster } from './cluster.ts';
+import { KubeError } from './errors.ts';
+import { endsOf, linesFrom, upTo, type LogEnds } from './lines.ts';
+
+/** Kubelets rotate a log at 10 MiB; this is some more. */
+const mostBytes = 16 * 1024 * 1024;
+const longestLine = 4096;
+
+/** No lines. */
+export const noLines: LogEnds = { head: [], omitted: 0, tail: [] };
+
+/** A container in a pod. */
+export interface ContainerPlace {
+  ns: string;
+  pod: string;
+  container: string;
+}
+
+/**
+ * The run of a container that failed last. It is read to its end, and only the lines that are returned are kept meanwhile.
+ * @param status left out: it is not known, and the present run is read
+ */
+export async function readLastRun(
+  cluster: Cluster,
+  { ns, pod, container }: ContainerPlace,
+  status: ContainerStatus | undefined,
+  signal: AbortSignal,
+): Promise<LogEnds> {
+  if (status !== undefined && status.containerID === undefined) return noLines;
+  // In the back-off before a restart, the kubelet serves the same run as the previous and as the present one.
+  const hasPrevious = status !== undefined && status.state?.terminated === undefined && status.restartCount > 0;
+  const read = async (previous: boolean): Promise<LogEnds> => {
+    const stream = (await cluster.logs(ns, pod, { container, previous, signal })) as AsyncIterable<Buffer>;
+    return endsOf(linesFrom(upTo(stream, mostBytes), { keepRest: true, longest: longestLine }));
+  };
+  if (!hasPrevious) return read(false);
+  const isRefused = (error: unknown): LogEnds => {
+    if (error instanceof KubeError && error.status === 400) return noLines;
+    throw error;
+  };
+  const ends = await read(true).catch(isRefused);
+  // The kubelet may not keep the run before any more.
+  return ends.tail.length > 0 ? ends : read(false);
+}
+
+/** The last lines that the kubelet keeps of a container that failed; they outlive its log. */
+export function keptByKubelet({ state, lastState }: ContainerStatus): Promise<LogEnds> {
+  const ended = state?.terminated ?? lastState?.terminated;
+  return endsOf((ended?.message ?? '').split('\n'));
+}
