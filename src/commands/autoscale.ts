@@ -2,7 +2,7 @@ import * as Flags from '@oclif/core/flags';
 import { KfCommand } from '../base-command.ts';
 import { appArg, numberFlag } from '../flags.ts';
 import type { Autoscaler } from '../lib/api/results.ts';
-import { incorrectUsage } from '../lib/cf/usage.ts';
+import { incorrectUsage, noSuchPath } from '../lib/cf/usage.ts';
 import { defined } from '../lib/defined.ts';
 import type { AutoscalerChange } from '../lib/ops/apps/autoscale.ts';
 import { renderAutoscalers } from '../lib/views/autoscaler.ts';
@@ -58,8 +58,7 @@ export default class Autoscale extends KfCommand<Autoscaler[]> {
         );
     }
     this.announceList`Showing autoscalers of app ${name}`;
-    const all = await ops.describeAutoscalers(session, await this.findApp(session, name));
-    const shown = flags.process === undefined ? all : all.filter(({ process }) => process === flags.process);
+    const shown = await ops.describeAutoscalers(session, await this.findApp(session, name), flags.process);
     this.print(renderAutoscalers(shown));
     return shown;
   }
@@ -70,7 +69,7 @@ export default class Autoscale extends KfCommand<Autoscaler[]> {
       import('../lib/cf/autoscaler-policy.ts'),
     ]);
     const policy = await readJsonOrFile(file, '--policy');
-    if (policy === undefined) throw incorrectUsage(`The specified path '${file}' does not exist.`);
+    if (policy === undefined) throw noSuchPath(file);
     const { settings, notes } = readAutoscalerPolicy(policy, file);
     for (const note of notes) this.warn(note);
     return settings;

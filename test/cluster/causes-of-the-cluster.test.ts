@@ -6,6 +6,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { CauseCode } from '../../src/lib/api/causes.ts';
 import type { KubeObject } from '../../src/lib/api/object.ts';
+import { CausePolicies } from '../support/cause-policies.ts';
 import { installingApp } from '../support/installing-app.ts';
 import { kubectl, kubectlJson, ringEnv } from '../support/kf.ts';
 import { applyAsAdmin, TestWorld, type Member } from '../support/members.ts';
@@ -18,105 +19,24 @@ let folder: string;
 let place: { org: string; space: string };
 let developer: Member;
 let auditor: Member;
+let policies: CausePolicies;
 
-const admission = 'admissionregistration.k8s.io/v1';
-const policyName = 'causes-of-the-cluster-test';
 /** Pods with this size get a volume that does not exist, and the kubelet's words about the checks of apps with that size are lost. */
 const [volumeMemory, silentMemory] = ['66M', '67M'];
-
-/** Requests for objects of one kind in the test's space. */
-const inSpace = (apiGroups: string[], resources: string[], operations = ['CREATE']) => ({
-  matchConstraints: {
-    namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': place.space } },
-    resourceRules: [{ apiGroups, apiVersions: ['*'], resources, operations }],
-  },
-});
-
-const jsonPatch = (patch: string) => ({ patchType: 'JSONPatch', jsonPatch: { expression: `[${patch}]` } });
-
-/** A policy that changes what is written, and its binding. */
-function changing(name: string, spec: object, mutation: object): object[] {
-  return [
-    {
-      apiVersion: admission,
-      kind: 'MutatingAdmissionPolicy',
-      metadata: { name: `${policyName}-${name}` },
-      spec: { ...spec, reinvocationPolicy: 'Never', mutations: [mutation] },
-    },
-    {
-      apiVersion: admission,
-      kind: 'MutatingAdmissionPolicyBinding',
-      metadata: { name: `${policyName}-${name}` },
-      spec: { policyName: `${policyName}-${name}` },
-    },
-  ];
-}
-
-const policies = (): object[] => [
-  ...changing(
-    'volume',
-    {
-      ...inSpace([''], ['pods']),
-      matchConditions: [
-        {
-          name: 'size',
-          expression: `object.spec.containers.exists(c, string(c.resources.?limits[?'memory'].orValue('')) == '${volumeMemory}i')`,
-        },
-      ],
-    },
-    {
-      patchType: 'ApplyConfiguration',
-      applyConfiguration: {
-        expression:
-          'Object{spec: Object.spec{volumes: [Object.spec.volumes{name: "shared", persistentVolumeClaim: Object.spec.volumes.persistentVolumeClaim{claimName: "not-there"}}]}}',
-      },
-    },
-  ),
-  ...changing(
-    'route',
-    {
-      ...inSpace(['gateway.networking.k8s.io'], ['httproutes'], ['CREATE', 'UPDATE']),
-      matchConditions: [
-        { name: 'host', expression: `object.spec.hostnames.exists(host, host.startsWith('causes-route-not-programmed.'))` },
-      ],
-    },
-    jsonPatch('JSONPatch{op: "add", path: "/spec/parentRefs/0/sectionName", value: "not-there"}'),
-  ),
-  ...changing(
-    'build',
-    {
-      ...inSpace(['batch'], ['jobs']),
-      matchConditions: [{ name: 'timeout', expression: `has(object.spec.template.spec.activeDeadlineSeconds)` }],
-    },
-    jsonPatch('JSONPatch{op: "replace", path: "/spec/template/spec/activeDeadlineSeconds", value: 2}'),
-  ),
-  {
-    apiVersion: admission,
-    kind: 'ValidatingAdmissionPolicy',
-    metadata: { name: policyName },
-    spec: {
-      ...inSpace(['', 'events.k8s.io'], ['events'], ['CREATE', 'UPDATE']),
-      validations: [{ expression: `object.reason != 'Unhealthy'`, message: 'nobody wants to read that' }],
-    },
-  },
-  {
-    apiVersion: admission,
-    kind: 'ValidatingAdmissionPolicyBinding',
-    metadata: { name: policyName },
-    spec: { policyName, validationActions: ['Deny'] },
-  },
-];
 
 beforeAll(async () => {
   folder = await mkdtemp(path.join(tmpdir(), 'kf-causes-'));
   place = await world.space();
   [developer, auditor] = [await world.member('spaceDeveloper', place), await world.member('spaceAuditor', place)];
-  await applyAsAdmin(...policies());
+  policies = new CausePolicies(place.space)
+    .addsMissingVolume(volumeMemory, 'not-there')
+    .movesRoutes('causes-route-not-programmed.')
+    .shortensBuilds(2)
+    .losesEvents('Unhealthy');
+  await policies.apply();
 });
 afterAll(async () => {
-  const changes = ['volume', 'route', 'build'].map((name) => `${policyName}-${name}`);
-  await kubectl('delete', 'mutatingadmissionpolicy,mutatingadmissionpolicybinding', ...changes, '--ignore-not-found');
-  await kubectl('delete', 'validatingadmissionpolicy,validatingadmissionpolicybinding', policyName, '--ignore-not-found');
+  await policies.remove();
   await world.remove();
   await rm(folder, { recursive: true, force: true });
 });

@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { CauseCode } from '../../src/lib/api/causes.ts';
 import { foreignImage, fullQueue } from '../support/cause-fixtures.ts';
+import { CausePolicies } from '../support/cause-policies.ts';
 import { get } from '../support/http.ts';
 import { Kf, kubectl, ringEnv } from '../support/kf.ts';
 import { applyAsAdmin, TestWorld, type Member } from '../support/members.ts';
@@ -16,64 +17,18 @@ let place: { org: string; space: string };
 let developer: Member;
 let auditor: Member;
 let admin: Kf;
+let policies: CausePolicies;
 
-const admission = 'admissionregistration.k8s.io/v1';
 /** Pods with this size are refused by a policy of the cluster, and pods with that size are never given to a scheduler. */
 const [refusedMemory, gatedMemory] = ['66M', '67M'];
-const policyName = 'causes-test';
-
-const podsOf = (memory: string) => ({
-  matchConstraints: {
-    namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': place.space } },
-    resourceRules: [{ apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE'] }],
-  },
-  matchConditions: [
-    { name: 'size', expression: `object.spec.containers.exists(c, string(c.resources.?limits[?'memory'].orValue('')) == '${memory}i')` },
-  ],
-});
-
-const policies = (): object[] => [
-  {
-    apiVersion: admission,
-    kind: 'ValidatingAdmissionPolicy',
-    metadata: { name: policyName },
-    spec: { ...podsOf(refusedMemory), validations: [{ expression: 'false', message: 'pods of that size are not wanted here' }] },
-  },
-  {
-    apiVersion: admission,
-    kind: 'ValidatingAdmissionPolicyBinding',
-    metadata: { name: policyName },
-    spec: { policyName, validationActions: ['Deny'] },
-  },
-  {
-    apiVersion: admission,
-    kind: 'MutatingAdmissionPolicy',
-    metadata: { name: policyName },
-    spec: {
-      ...podsOf(gatedMemory),
-      reinvocationPolicy: 'Never',
-      mutations: [
-        {
-          patchType: 'JSONPatch',
-          jsonPatch: {
-            expression:
-              '[JSONPatch{op: "add", path: "/spec/schedulingGates", value: [Object.spec.schedulingGates{name: "example.com/never"}]}]',
-          },
-        },
-      ],
-    },
-  },
-  { apiVersion: admission, kind: 'MutatingAdmissionPolicyBinding', metadata: { name: policyName }, spec: { policyName } },
-];
-
 beforeAll(async () => {
   [admin, place] = [await Kf.create('admin'), await world.space()];
   [developer, auditor] = [await world.member('spaceDeveloper', place), await world.member('spaceAuditor', place)];
-  await applyAsAdmin(...policies());
+  policies = new CausePolicies(place.space).refusesPods(refusedMemory, 'pods of that size are not wanted here').gatesPods(gatedMemory);
+  await policies.apply();
 });
 afterAll(async () => {
-  const kinds = ['validatingadmissionpolicy', 'mutatingadmissionpolicy'];
-  await kubectl('delete', ...kinds.flatMap((kind) => [`${kind}/${policyName}`, `${kind}binding/${policyName}`]), '--ignore-not-found');
+  await policies.remove();
   await Promise.all([world.remove(), admin.remove()]);
 });
 

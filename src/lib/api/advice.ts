@@ -1,5 +1,6 @@
 // The command to try, by the cause of a failure. What a failed command prints and what `kf why` prints come from here. Pure.
 
+import { webProcess } from './app.ts';
 import type { CauseCode } from './causes.ts';
 import { places } from './group.ts';
 
@@ -25,8 +26,14 @@ const push: Advice = ({ bin, app }) => `${bin} push ${app}`;
 const nodes: Advice = () => 'kubectl describe nodes';
 const gateways: Advice = () => 'kubectl get gateways,httproutes -A';
 const variables: Advice = ({ bin, app }) => `${bin} env ${app}`;
-const scale = ({ bin, app, process = 'web' }: Advised, size: string): string =>
-  `${bin} scale ${app}${process === 'web' ? '' : ` --process ${process}`} ${size}`;
+/** The flag that names a process other than web. */
+const ofProcess = ({ process = webProcess }: Advised): string => (process === webProcess ? '' : ` --process ${process}`);
+const scale = (about: Advised, size: string): string => `${about.bin} scale ${about.app}${ofProcess(about)} ${size}`;
+/** Flags of push are for web only; for the other processes there is the manifest. */
+const pushWith = ({ bin, app, process = webProcess }: Advised, flag: string, attribute: string): string =>
+  process === webProcess
+    ? `${bin} push ${app} ${flag}`
+    : `Set ${attribute} of process '${process}' under processes: of the manifest, then: ${bin} push ${app}`;
 
 /** The command that goes against the cause itself. */
 const against: Partial<Record<CauseCode, Advice>> = {
@@ -46,9 +53,9 @@ const against: Partial<Record<CauseCode, Advice>> = {
   'droplet-missing': push,
   oom: (about) => scale(about, about.memoryMB === undefined ? '-m MEMORY' : `-m ${about.memoryMB * 2}M`),
   disk: (about) => scale(about, '-k DISK'),
-  'health-http': ({ bin, app }) => `${bin} set-health-check ${app} http --endpoint PATH`,
-  'start-timeout': ({ bin, app }) => `${bin} push ${app} -t SECONDS`,
-  'command-not-found': ({ bin, app }) => `${bin} push ${app} -c COMMAND`,
+  'health-http': (about) => `${about.bin} set-health-check ${about.app} http --endpoint PATH${ofProcess(about)}`,
+  'start-timeout': (about) => pushWith(about, '-t SECONDS', 'timeout'),
+  'command-not-found': (about) => pushWith(about, '-c COMMAND', 'command'),
   quota: ({ ns }) => `kubectl describe quota -n ${ns}`,
   'no-room': nodes,
   'node-lost': nodes,

@@ -21,15 +21,30 @@ export function heldBy(kind: string, object: Stored, own: readonly string[] = []
   return `${kind} '${object.metadata.name}' has the finalizer${held.length === 1 ? '' : 's'} ${quoted(held)}`;
 }
 
-/** The kinds of the remaining objects, as the API server lists them: `configmaps. has 1 resource instances, widgets.example.org has 2 …`. */
-function remainingKinds(messages: readonly string[]): string[] {
+/**
+ * What the API server counts. `has`: the kinds of the remaining objects, as `configmaps. has 1 resource instances, widgets.example.org has 2 …`.
+ * `in`: their finalizers, as `example.org/hold in 1 resource instances, …`.
+ */
+function remaining(messages: readonly string[], verb: 'has' | 'in'): string[] {
   const parts = messages.flatMap((message) => message.split(/[:,]/)).filter((part) => part.endsWith(' resource instances'));
-  const kinds = parts.filter((part) => part.includes(' has ')).map((part) => part.trim().split(' ', 1)[0]?.replace(/\.$/, '') ?? '');
-  return [...new Set(kinds)].filter((kind) => kind !== '');
+  const names = parts.filter((part) => part.includes(` ${verb} `)).map((part) => part.trim().split(' ', 1)[0]?.replace(/\.$/, '') ?? '');
+  return [...new Set(names)].filter((name) => name !== '');
+}
+
+/** The commands that list the remaining objects and, if a finalizer of others holds one, take it away. */
+function commandsFor(ns: string, kinds: readonly string[], isHeld: boolean): string[] {
+  if (kinds.length === 0) return [];
+  const list = `See: kubectl get ${kinds.join(',')} -n ${ns}`;
+  if (!isHeld) return [list];
+  const kind = kinds.length === 1 ? kinds.join() : 'KIND';
+  return [
+    `${list} -o custom-columns=KIND:.kind,NAME:.metadata.name,FINALIZERS:.metadata.finalizers`,
+    `If nothing else removes a finalizer: kubectl patch ${kind} NAME -n ${ns} --type=merge -p '{"metadata":{"finalizers":null}}'`,
+  ];
 }
 
 /**
- * What blocks the deletion of a namespace: its own finalizers, then the API server's text about its content.
+ * What blocks the deletion of a namespace: its own finalizers, then the API server's text about its content, then commands for it.
  * @param objects known blocked objects in it, each in the format of {@link heldBy}
  */
 export function namespaceBlockers(namespace: Stored<Namespace>, objects: readonly string[] = []): string {
@@ -37,8 +52,9 @@ export function namespaceBlockers(namespace: Stored<Namespace>, objects: readonl
   const said = (namespace.status?.conditions ?? [])
     .filter((condition) => condition.status === 'True' && condition.type.startsWith('Namespace'))
     .map((condition) => condition.message ?? condition.reason ?? condition.type);
-  const kinds = objects.length > 0 ? [] : remainingKinds(said);
-  const look = kinds.length === 0 ? [] : [`See: kubectl get ${kinds.join(',')} -n ${namespace.metadata.name}`];
+  const isHeld = remaining(said, 'in').some((finalizer) => !ofKubernetes(finalizer));
+  const kinds = objects.length > 0 && !isHeld ? [] : remaining(said, 'has');
+  const look = commandsFor(namespace.metadata.name, kinds, isHeld);
   const all = [...(own === undefined ? [] : [`${own}.`]), ...objects.map((object) => `${object}.`), ...said, ...look];
   return all.length === 0 ? 'its contents are being removed.' : all.join(' ');
 }

@@ -102,9 +102,9 @@ const createRules: readonly Rule[] = [
 /** Why a container cannot be created or started. */
 export const causeOfCreation = (message: string): CauseCode => firstOf(createRules, message);
 
-/** Why the API server made no pod of a StatefulSet or a Job. */
+/** Why the API server made no pod of a StatefulSet or a Job, or another object: in its own words, or in those of kf's client. */
 export function causeOfRefusal(message: string): CauseCode {
-  if (message.includes('exceeded quota')) return 'quota';
+  if (/exceeded quota|would exceed the quota/.test(message)) return 'quota';
   return /forbidden|denied|admission|violates/i.test(message) ? 'admission' : 'unknown';
 }
 
@@ -178,6 +178,7 @@ const ofReasons: Readonly<Record<string, CauseCode>> = {
   OutOfMemory: 'oom',
   OOMKilled: 'oom',
   [reasons.quotaExceeded]: 'quota',
+  [reasons.generationRefused]: 'admission',
   [reasons.unschedulable]: 'no-room',
   [reasons.nodeLost]: 'node-lost',
   TaskCanceled: 'cancelled',

@@ -202,6 +202,8 @@ export const annotations = {
   revision: kf('revision'),
   /** Of ConfigMap kf-info: what a kf must know to set this cluster up again; policy `kf-versions` compares it. */
   setupFormat: kf('setup-format'),
+  /** Of a Secret with an app's variables that was made again after it was gone: the change that started the app last, with those of before. */
+  variablesLost: kf('variables-lost'),
   /** `allowed` on a route for every host of a domain: a policy lets only operators set it. */
   wildcard: kf('wildcard'),
   /** Of a CFRoute that moves: `SPACE-GUID/NAME` of the only CFRoute that may take its host. */
@@ -284,6 +286,7 @@ export const reasons = {
   nodeLost: 'NodeLost',
   quotaExceeded: 'QuotaExceeded',
   podRefused: 'PodRefused',
+  generationRefused: 'GenerationRefused',
   invalidDomainRef: 'InvalidDomainRef',
   notShared: 'NotShared',
   tooManyDestinations: 'TooManyDestinations',
@@ -303,9 +306,13 @@ export const deploymentFailures = [
   'RouteNotAccepted',
   'NotServing',
   'StartTimeout',
+  'OtherProcessFailed',
   'Unknown',
 ] as const;
 export type DeploymentFailure = (typeof deploymentFailures)[number];
+
+/** Reason of a process that follows another one of its app, which failed, to the version before. */
+export const otherProcessFailed: DeploymentFailure = 'OtherProcessFailed';
 
 /** Fixed names and namespaces (docs/internals.md). */
 export const places = {

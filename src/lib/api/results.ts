@@ -394,7 +394,7 @@ export interface WhyDetails {
   /** One sentence. */
   message: string;
   since?: string;
-  /** The revision of the app that failed, or that fails now. */
+  /** The revision of the app that failed, or that fails now, or whose canary is paused. */
   version?: number;
   process?: string;
   instance?: number;

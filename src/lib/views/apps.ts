@@ -1,5 +1,6 @@
 // `apps` and the block of one app, as cf prints them.
 
+import { awaitedIn } from '../api/awaited.ts';
 import type { AppDetails, AppSummary, InstanceDetails, LastEnd, ProcessDetails } from '../api/results.ts';
 import { isActive } from '../api/rollout.ts';
 import { counted, formatBytes, formatMegabytes } from '../api/sizes.ts';
@@ -138,7 +139,7 @@ function renderDeployment({ deployment }: AppDetails): Block[] {
     ...(canary === undefined ? [] : [['canary-steps:', `${String(canary.step)}/${String(canary.steps)}`] satisfies [string, Cell]]),
     ...(next !== undefined || deployment.message === undefined
       ? []
-      : [['waiting for:', message(deployment.message)] satisfies [string, Cell]]),
+      : [['waiting for:', message(awaitedIn(deployment.message))] satisfies [string, Cell]]),
   ];
   const how =
     next === undefined

@@ -70,11 +70,13 @@ export function renderReleases(revisions: readonly RevisionSummary[]): Block[] {
 
 const shorten = { droplet: shortImage, commit: shortCommit, source: (hash: string) => hash.slice(0, 'sha256:'.length + 12) } as const;
 
-function changeRow({ what, name, change, from, to }: RevisionChange): string[] {
+/** The values of a change, shortened; '' when it has none that may be shown. */
+export function changedValues({ what, from, to }: RevisionChange): string {
   const short = what in shorten ? shorten[what as keyof typeof shorten] : (text: string) => text;
-  const values = from === undefined && to === undefined ? '' : `${short(from ?? '-')} -> ${short(to ?? '-')}`;
-  return [what, name ?? '', change, values];
+  return from === undefined && to === undefined ? '' : `${short(from ?? '-')} -> ${short(to ?? '-')}`;
 }
+
+const changeRow = (changed: RevisionChange): string[] => [changed.what, changed.name ?? '', changed.change, changedValues(changed)];
 
 export function renderRevisionDiff({ app, from, to, complete, changes }: RevisionDiff): Block[] {
   const heading = line(`Revision ${String(from)} -> ${String(to)} of app ${app}`);

@@ -4,6 +4,7 @@ import { causeMeanings, readCause } from '../api/causes.ts';
 import type { RevisionChange, WhyDetails } from '../api/results.ts';
 import { line, message, pairs, table, type Block, type Cell } from './block.ts';
 import { eventDate, longDate } from './dates.ts';
+import { changedValues } from './revisions.ts';
 
 const sentence = (text: string): Block => ({ type: 'table', header: false, rows: [[message(text)]] });
 
@@ -49,11 +50,10 @@ function eventsOf({ events }: WhyDetails, timeZone: string | undefined): Block[]
   return [line(), table(['time', 'object', 'event', 'description'], rows)];
 }
 
-const changeText = ({ what, name, change, from, to }: RevisionChange): string[] => [
-  name === undefined ? what : `${what} ${name}`,
-  change,
-  from === undefined && to === undefined ? '' : `${from ?? ''} -> ${to ?? ''}`,
-];
+function changeText(changed: RevisionChange): string[] {
+  const { what, name, change } = changed;
+  return [name === undefined ? what : `${what} ${name}`, change, changedValues(changed)];
+}
 
 function changesOf({ changed }: WhyDetails): Block[] {
   if (changed === undefined) return [];

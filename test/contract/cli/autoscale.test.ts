@@ -123,6 +123,14 @@ describe('autoscale', () => {
     expect(autoscalers()[0]?.spec).toMatchObject({ maxReplicas: 7, metrics: [ofContainer] });
   });
 
+  it('of a process that the app does not have is not found, with and without a change', async () => {
+    for (const flags of [[], ['--min', '1'], ['--off']]) {
+      const asked = await run('autoscale', 'shop', '--process', 'nope', ...flags);
+      expect(asked).toMatchObject({ code: 1, stderr: expect.stringContaining('Process nope not found') as string });
+    }
+    expect((await scene.ok('autoscale', 'shop', '--process', 'web')).stdout).toContain('No autoscaler found.');
+  });
+
   it('is removed by --off, and the instances stay', async () => {
     await scene.ok('autoscale', 'shop', '--min', '1', '--max', '5', '--cpu', '60');
     expect((await run('autoscale', 'shop', '--off')).stdout).toContain('No autoscaler found.');

@@ -5,6 +5,7 @@ import { configMapType } from '../../../src/lib/api/core.ts';
 import { eventsName } from '../../../src/lib/api/event-log.ts';
 import { kinds, labels } from '../../../src/lib/api/group.ts';
 import { statefulSetName } from '../../../src/lib/api/names.ts';
+import type { ContainerStatus } from '../../../src/lib/api/pod.ts';
 import { podType } from '../../../src/lib/api/pod-kind.ts';
 import type { WhyDetails } from '../../../src/lib/api/results.ts';
 import { printVerdict } from '../../../src/lib/api/verdicts.ts';
@@ -31,6 +32,14 @@ const processStatus = (status: CFProcessStatus): void =>
 const [good, bad] = ['0123456789', '9876543210'];
 const served = { process: 'web', hash: good, state: 'Old' as const, instances: 1, ready: 0, served: true };
 const generations = [served, { process: 'web', hash: bad, state: 'Failed' as const, instances: 0, ready: 0 }];
+/** An instance that waits for its next start after two crashes. */
+async function backsOff(name: string): Promise<void> {
+  const status: ContainerStatus = { name: 'application', restartCount: 1, containerID: 'c://2', ready: false, image: '', imageID: '' };
+  const waits = { ...status, state: { waiting: { reason: 'CrashLoopBackOff' } } };
+  const spec = { containers: [{ name: 'application', image: 'any' }] };
+  await scene.cluster.add(podType, { metadata: { name, namespace: ns }, spec, status: { containerStatuses: [waits] } });
+}
+
 const crashed = { state: 'CRASHED' as const, reason: 'Crashed', cause: 'exit-code', exitCode: 7, pod: `shop-${good}-0` };
 
 describe('an app whose version that serves fails after a change that failed', () => {
@@ -54,6 +63,8 @@ describe('an app whose version that serves fails after a change that failed', ()
     const kept = { version: 3, change, cause: 'exit-code' as const, message: scene.failure.message ?? '', at: '2026-08-07T10:16:20Z' };
     const data = { 'verdict-3': printVerdict({ ...kept, head: [], omitted: 0, tail: ['of version 3'] }) };
     await scene.cluster.add(configMapType, { metadata: { name: `${guid}-revisions`, namespace: ns }, data });
+    await backsOff(`shop-${good}-0`);
+    // In the back-off, the kubelet serves the same run as the previous and as the present one.
     scene.cluster.server.on(`GET /api/v1/namespaces/${ns}/pods/shop-${good}-0/log.*`, (call) => call.text('of version 2\n'));
   });
 
@@ -66,7 +77,7 @@ describe('an app whose version that serves fails after a change that failed', ()
       version: 2,
       instance: 0,
       exitCode: 7,
-      log: { tail: ['of version 2', 'of version 2'] },
+      log: { tail: ['of version 2'] },
       failedChange: { version: 3, cause: 'exit-code', message: 'The app ended with exit code 3.', exitCode: 3 },
       next: ['kf logs shop --recent', 'kf why shop --version 3'],
     });
@@ -103,6 +114,37 @@ describe('an app whose version that serves fails after a change that failed', ()
     await scene.cluster.memory.mergePatch(configMapType, ns, metadata.name, { data: { 4: end(good, 7) } });
     expect(await asJson('shop')).toMatchObject({ version: 2, exitCode: 7, failedChange: { version: 3, exitCode: 3 } });
   });
+});
+
+it('an app whose run wrote more than a mebibyte has the end of it', async () => {
+  await scene.ok(...push);
+  await backsOff(crashed.pod);
+  processStatus({ instancesStatus: { '0': crashed } });
+  const lines = [...Array.from({ length: 20_000 }, (_, line) => `${String(line)} ${'x'.repeat(100)}`), 'FATAL: the real cause'];
+  scene.cluster.server.on(`GET /api/v1/namespaces/${ns}/pods/${crashed.pod}/log.*`, (call) => {
+    if (call.query.get('previous') === 'true') call.text(lines.join('\n'));
+    else call.fail(400, 'BadRequest', 'container "application" in pod "x" is waiting to start');
+  });
+  expect((await asJson('shop')).log).toEqual({ head: lines.slice(0, 10), omitted: 19_961, tail: lines.slice(-30) });
+});
+
+it('an app whose instance is on a lost node is explained without its kubelet, which does not answer', async () => {
+  await scene.ok(...push);
+  await backsOff(crashed.pod);
+  processStatus({ instancesStatus: { '0': { ...crashed, cause: 'node-lost' } } });
+  expect(await asJson('shop')).toMatchObject({ state: 'failed', cause: 'node-lost' });
+  expect(scene.cluster.server.callsOf(`GET /api/v1/namespaces/${ns}/pods/.*/log.*`)).toEqual([]);
+});
+
+it('an app of which the kubelet does not keep the run before any more has the lines of the present one', async () => {
+  await scene.ok(...push);
+  await backsOff(crashed.pod);
+  processStatus({ instancesStatus: { '0': crashed } });
+  scene.cluster.server.on(`GET /api/v1/namespaces/${ns}/pods/${crashed.pod}/log.*`, (call) => {
+    if (call.query.get('previous') === 'true') call.fail(400, 'BadRequest', 'previous terminated container "application" not found');
+    else call.text('the present run says why\n');
+  });
+  expect((await asJson('shop')).log).toMatchObject({ tail: ['the present run says why'] });
 });
 
 it('an app whose version that serves fails after a build that failed is explained by what fails now', async () => {

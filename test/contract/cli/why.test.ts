@@ -4,9 +4,10 @@ import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { configMapType, eventType } from '../../../src/lib/api/core.ts';
 import { eventsName } from '../../../src/lib/api/event-log.ts';
 import { annotations, kinds } from '../../../src/lib/api/group.ts';
+import { changeOf } from '../../../src/lib/api/held.ts';
 import { statefulSetName } from '../../../src/lib/api/names.ts';
 import type { WhyDetails } from '../../../src/lib/api/results.ts';
-import { printRecord } from '../../../src/lib/api/revisions.ts';
+import { printRecord, revisionsName } from '../../../src/lib/api/revisions.ts';
 import { printVerdict, type Verdict } from '../../../src/lib/api/verdicts.ts';
 import { bundleForTests, type CliRun } from '../../support/cli.ts';
 import { nameOf, ns, PushScene } from '../../support/push-scene.ts';
@@ -101,6 +102,35 @@ describe('an app', () => {
   it('that is scaled to no instances is well, and does not run', async () => {
     await scene.ok(...push, '-i', '0');
     expect(await asJson('shop')).toMatchObject({ state: 'well', message: "App 'shop' is started, and scaled to no instances." });
+  });
+
+  it('whose canary is paused is well, with its step and version, and the commands that go on and back', async () => {
+    await scene.ok(...push);
+    scene.source('b');
+    await scene.ok(...push, '--strategy', 'canary', '--instance-steps', '20,50');
+    const revision = { change: changeOf(scene.app()), version: 2, deployed: 1, droplets: [] };
+    scene.setStatus(kinds.app, nameOf(scene.app()), { revision });
+    const message = "App 'shop' runs; the canary deployment of its version 2 is paused at step 1 of 2 (20% of the instances).";
+    expect((await run('why', 'shop')).stdout).toBe(
+      `Explaining shop ${place}\n\n${message}\n\nversion:   2\n\nTIP:\n   kf continue-deployment shop\n   kf cancel-deployment shop\n`,
+    );
+    expect(await asJson('shop')).toMatchObject({ state: 'well', version: 2, message });
+    // What kept it from its begin is over.
+    const lines = { head: [], omitted: 0, tail: [] };
+    const hindered: Verdict = {
+      ...lines,
+      version: 2,
+      change: revision.change,
+      cause: 'binding-not-ready',
+      message: 'No.',
+      at: crash.since,
+    };
+    const metadata = { name: revisionsName(nameOf(scene.app())), namespace: ns };
+    await scene.cluster.add(configMapType, { metadata, data: { 'verdict-2': printVerdict(hindered) } });
+    expect(await asJson('shop')).toMatchObject({ state: 'well', version: 2, message });
+    await scene.ok('restart', 'shop', '--strategy', 'canary');
+    const unknown = "App 'shop' runs; its canary deployment is paused at step 1 of 1 (one instance).";
+    expect(await asJson('shop')).toMatchObject({ state: 'well', message: unknown });
   });
 
   it('whose instance ended once and runs again is well, with the cause and the command', async () => {
@@ -265,6 +295,18 @@ describe('a revision', () => {
       code: 1,
       stderr: expect.stringContaining("Revision '9' not found"),
     });
+  });
+
+  it('that failed has the digests of its droplets shortened for people, and whole in the document', async () => {
+    const guid = await twoRevisions();
+    scene.setStatus(kinds.app, guid, { revision: { change: 'x', version: 2, deployed: 1, droplets: [] } });
+    const image = (digit: string): string => `registry.example.com/kf/shop@sha256:${digit.repeat(64)}`;
+    const record = { guid: 'g', description: 'x', created: '2026-08-07T10:16:20Z' };
+    const entries = [1, 2].map((version) => [version, printRecord({ ...record, version, droplet: 'd', image: image(String(version)) })]);
+    await scene.cluster.memory.mergePatch(configMapType, ns, `${guid}-revisions`, { data: Object.fromEntries(entries) as object });
+    const shown = `   droplet   changed   sha256:${'1'.repeat(12)} -> sha256:${'2'.repeat(12)}\n`;
+    expect((await run('why', 'shop')).stdout).toContain(`changed since version 1, which served last:\n${shown}`);
+    expect((await asJson('shop')).changed?.changes).toEqual([{ what: 'droplet', change: 'changed', from: image('1'), to: image('2') }]);
   });
 
   it('is explained to a user who may read neither Events nor pods nor Secrets', async () => {

@@ -221,6 +221,29 @@ describe('what happened to an app', () => {
     ]);
   });
 
+  it('has one event for an eviction, and another one if the pod outlived it because its kubelet was started again', () => {
+    const low = 'The node was low on resource: memory.';
+    const conditions = [
+      {
+        type: 'DisruptionTarget',
+        status: 'True' as const,
+        reason: 'TerminationByKubelet',
+        message: low,
+        lastTransitionTime: '2026-11-22T11:59:00Z',
+      },
+    ];
+    const at = (status: Pod['status']) => objects({ processes: [web()], pods: [pod({ ...status, conditions })] });
+    const [running, ended] = [at({ phase: 'Running' }), at({ phase: 'Failed', reason: 'Evicted', message: low })];
+    expect(lines(between(objects({ processes: [web()] }), running))).toEqual([
+      `audit.app.process.rescheduling web index: 3, reason: EVICTED, instance: web-0, exit_description: ${low}`,
+    ]);
+    expect(between(running, ended)).toEqual([]);
+    const rejected = at({ phase: 'Failed', reason: 'Evicted', message: 'Pod was rejected: The node had condition: [DiskPressure].' });
+    expect(lines(between(running, rejected))).toEqual([
+      'audit.app.process.rescheduling web index: 3, reason: EVICTED, instance: web-0, exit_description: Pod was rejected: The node had condition: [DiskPressure].',
+    ]);
+  });
+
   it('has what became of a change', () => {
     const at = (phase: 'Serving' | 'Failed' | 'Starting', more: object = {}) =>
       objects({ app: app({}, {}, { deployment: { id: 'd1', phase, since: created, ...more } }) });

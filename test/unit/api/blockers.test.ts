@@ -36,6 +36,36 @@ describe('the reason why a namespace is not gone', () => {
     expect(namespaceBlockers(namespace({}, content))).toBe(`${content.message} See: kubectl get configmaps,widgets.example.org -n n`);
   });
 
+  describe('and a finalizer of others', () => {
+    const remaining = 'Some content in the namespace has finalizers remaining:';
+    const finalizers = (...names: string[]) =>
+      condition('NamespaceFinalizersRemaining', `${remaining} ${names.map((name) => `${name} in 1 resource instances`).join(', ')}`);
+    const columns = '-o custom-columns=KIND:.kind,NAME:.metadata.name,FINALIZERS:.metadata.finalizers';
+    const patch = (kind: string) => `kubectl patch ${kind} NAME -n n --type=merge -p '{"metadata":{"finalizers":null}}'`;
+
+    test('comes with the commands that find and remove it', () => {
+      const secrets = condition('NamespaceContentRemaining', 'Some resources are remaining: secrets. has 1 resource instances');
+      const held = finalizers('example.com/x', 'kubernetes.io/pvc-protection');
+      expect(namespaceBlockers(namespace({}, secrets, held))).toBe(
+        `${secrets.message} ${held.message} See: kubectl get secrets -n n ${columns} If nothing else removes a finalizer: ${patch('secrets')}`,
+      );
+    });
+
+    test('may be on one of several kinds, also of those that are known', () => {
+      const known = ["CFApp 'a' has the finalizer 'x'"];
+      expect(namespaceBlockers(namespace({}, content, finalizers('x')), known)).toContain(
+        ` See: kubectl get configmaps,widgets.example.org -n n ${columns} If nothing else removes a finalizer: ${patch('KIND')}`,
+      );
+    });
+
+    test('is not one that Kubernetes removes itself', () => {
+      const held = finalizers('kubernetes.io/pvc-protection', 'foregroundDeletion');
+      expect(namespaceBlockers(namespace({}, content, held))).toBe(
+        `${content.message} ${held.message} See: kubectl get configmaps,widgets.example.org -n n`,
+      );
+    });
+  });
+
   test('names the objects if they are known', () => {
     const held = ["CFApp 'a' has the finalizer 'x'"];
     expect(namespaceBlockers(namespace({}, content), held)).toBe(`CFApp 'a' has the finalizer 'x'. ${content.message}`);

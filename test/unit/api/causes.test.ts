@@ -53,6 +53,9 @@ describe('a container that cannot be started', () => {
 describe('an instance that is not made, or not placed', () => {
   test('quota, admission, no room, volume', () => {
     expect(causeOfRefusal('pods "a-0" is forbidden: exceeded quota: failures, requested: limits.memory=512Mi')).toBe('quota');
+    expect(
+      causeOfRefusal("Error from Kubernetes: this would exceed the quota 'kf-limits' of the space (count/services: 6 of 6 used)."),
+    ).toBe('quota');
     expect(causeOfRefusal('pods "a-0" is forbidden: violates PodSecurity "restricted:latest": runAsNonRoot != true')).toBe('admission');
     expect(causeOfRefusal('admission webhook "policy.example" denied the request: no')).toBe('admission');
     expect(causeOfRefusal('Internal error occurred: the moon')).toBe('unknown');
@@ -137,6 +140,7 @@ describe('a build, a task, and what keeps an app from starting', () => {
     expect(['BindingNotReady', 'EnvironmentLost', 'EnvironmentTooLarge', 'DuplicateName', 'Whatever'].map(causeOfReason)).toEqual([
       'binding-not-ready', 'secret-missing', 'environment-too-large', 'name-taken', 'unknown',
     ]); // prettier-ignore
+    expect(['QuotaExceeded', 'GenerationRefused'].map(causeOfReason)).toEqual(['quota', 'admission']);
   });
 
   test('a code of another version, or none, is unknown', () => {

@@ -69,5 +69,6 @@ test('an app that is deleted meanwhile is not waited for', async () => {
   expect(await after(5_000, { ledMs: Infinity, deletedMs: 3_000 })).toMatchObject({
     code: 'not-found',
     message: "App 'shop' was deleted meanwhile.",
+    hints: ['kf apps'],
   });
 });

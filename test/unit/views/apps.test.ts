@@ -107,6 +107,8 @@ describe('one app', () => {
     const waiting = text(renderApp({ ...app, deployment: starting }));
     expect(waiting).toContain('Active deployment with status DEPLOYING (since ');
     expect(waiting).toContain('strategy:        rolling\nmax-in-flight:   1\nwaiting for:     instance 0 to listen');
+    const sentence = { ...starting, message: 'Waiting for all routes to lead to the new version.' };
+    expect(text(renderApp({ ...app, deployment: sentence }))).toContain('waiting for:     all routes to lead to the new version');
     const failed = { ...rolling, status: 'CANCELED', phase: 'Failed', message: 'It exited with code 1.' } as const;
     expect(text(renderApp({ ...app, deployment: failed }))).toContain('It exited with code 1.');
     expect(text(renderApp({ ...app, deployment: { ...rolling, status: 'DEPLOYED', phase: 'Serving' } }))).not.toContain('deployment');

@@ -29,11 +29,14 @@ export async function readAutoscalers(
   return autoscalersOf(processes, items);
 }
 
-/** The autoscalers of an app, by process. */
-export async function describeAutoscalers(session: SpaceSession, app: Stored<CFApp>): Promise<Autoscaler[]> {
-  const { cluster, space, signal } = session;
+async function allProcesses({ cluster, space, signal }: SpaceSession, app: Stored<CFApp>): Promise<Stored<CFProcess>[]> {
   const labelSelector = `${labels.appGuid}=${app.metadata.name}`;
-  const processes = processesOf(app, (await cluster.list(kinds.process, { ns: space.guid, labelSelector, signal })).items);
+  return processesOf(app, (await cluster.list(kinds.process, { ns: space.guid, labelSelector, signal })).items);
+}
+
+/** The autoscalers of an app, by process. @param type of this process only @throws KfError `not-found` for an unknown process */
+export async function describeAutoscalers(session: SpaceSession, app: Stored<CFApp>, type?: string): Promise<Autoscaler[]> {
+  const processes = type === undefined ? await allProcesses(session, app) : [await findProcess(session, app, type)];
   const all = await readAutoscalers(session, processes);
   return processes.flatMap((process) => {
     const autoscaler = all.get(process.metadata.name);

@@ -6,17 +6,22 @@ import { causeOfDeployment } from '../../api/causes.ts';
 import { findCondition } from '../../api/conditions.ts';
 import { configMapType } from '../../api/core.ts';
 import { annotations, conditionTypes, kinds, labels } from '../../api/group.ts';
+import { changeOf } from '../../api/held.ts';
 import type { Stored } from '../../api/object.ts';
 import type { WhyDetails } from '../../api/results.ts';
 import { revisionsName } from '../../api/revisions.ts';
+import { canaryOf, hasPaused, type CanaryProgress } from '../../api/rollout.ts';
 import { readVerdicts, type Verdict } from '../../api/verdicts.ts';
 import type { CFApp, CFBuild, CFProcess, DeploymentStatus } from '../../api/types.generated.ts';
 import { defined } from '../../defined.ts';
 import { KfError } from '../../errors.ts';
 import { isForbidden } from '../../kube/errors.ts';
+import { noLines } from '../../kube/last-run.ts';
+import type { LogEnds } from '../../kube/lines.ts';
 import { watchObject } from '../../kube/watch-list.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { unlessLate } from '../../wait.ts';
+import { appGone } from '../apps/changes.ts';
 import { logOfFailure, readEnds } from '../apps/last-lines.ts';
 import { memoryAskedFor } from '../apps/process-memory.ts';
 import { diffRevisions } from '../apps/revision-diff.ts';
@@ -42,7 +47,7 @@ export const busyAfterMs = absentAfterMs + 5_000;
  */
 async function untilSeen({ cluster, space, signal, report }: SpaceSession, app: Stored<CFApp>): Promise<Stored<CFApp> | 'absent' | 'busy'> {
   const seen = (live: Stored<CFApp> | undefined): Stored<CFApp> | undefined => {
-    if (live === undefined) throw new KfError('not-found', `App '${app.spec.displayName}' was deleted meanwhile.`);
+    if (live === undefined) throw appGone(app);
     const wanted = live.metadata.annotations?.[annotations.deployId];
     const claimed = findCondition(live, conditionTypes.claimed);
     const hasDeployed = wanted === undefined || live.status?.deployment?.id === wanted;
@@ -85,8 +90,23 @@ function ofDeployment(deployment: DeploymentStatus): Finding {
   return { state: 'failed', cause: causeOfDeployment(deployment), message, ...defined(where) };
 }
 
+/** The deployment of an app that runs waits for its user. */
+function ofPause(app: Stored<CFApp>, { step, steps, percent }: CanaryProgress, bin: string): Finding {
+  const { displayName } = app.spec;
+  const { deployment, revision } = app.status ?? {};
+  const version = revision?.change === changeOf(app) ? revision.version : undefined;
+  const what = version === undefined ? 'its canary deployment' : `the canary deployment of its version ${String(version)}`;
+  const share = percent === undefined ? 'one instance' : `${String(percent)}% of the instances`;
+  return {
+    state: 'well',
+    message: `App '${displayName}' runs; ${what} is paused at step ${String(step)} of ${String(steps)} (${share}).`,
+    next: [`${bin} continue-deployment ${displayName}`, `${bin} cancel-deployment ${displayName}`],
+    ...defined({ version, since: deployment?.since }),
+  };
+}
+
 /** What is wrong with the app, by its objects. */
-function findingOf({ app, processes }: Parts): Finding {
+function findingOf({ app, processes }: Parts, bin: string): Finding {
   const claimed = findCondition(app, conditionTypes.claimed);
   if (claimed?.status === 'False') return { state: 'failed', cause: 'name-taken', message: claimed.message };
   const { deployment } = app.status ?? {};
@@ -96,6 +116,8 @@ function findingOf({ app, processes }: Parts): Finding {
   if (instance !== undefined) return instance;
   if (deployment?.phase === 'Pending' || deployment?.phase === 'Starting')
     return { state: 'waiting', message: deployment.message ?? 'The app starts.', ...defined({ since: deployment.since }) };
+  const canary = hasPaused(app) ? canaryOf(app) : undefined;
+  if (canary !== undefined) return ofPause(app, canary, bin);
   const empty = processes.filter((process) => desiredInstances(process) === 0);
   // Other processes have no instances unless somebody asks for them.
   const lacksWeb = empty.some(({ spec }) => spec.processType === webProcess);
@@ -133,9 +155,9 @@ async function explain(session: SpaceSession, parts: Parts, { pod, ...finding }:
   const { cluster, signal, bin, space } = session;
   const { displayName: name } = app.spec;
   const { cause, process, container } = finding;
-  if (finding.state === 'well' && cause === undefined) return { kind: 'app', name, ...finding, events: [], next: [] };
+  if (finding.state === 'well' && cause === undefined) return { kind: 'app', name, ...finding, events: [], next: finding.next ?? [] };
   const [log, events, memoryMB] = await Promise.all([
-    finding.log ?? logOf(session, app, { pod, container }),
+    finding.log ?? logOf(session, app, defined({ cause, pod, container })),
     warningsAbout(session, namesOf(parts, pod)),
     cause === undefined ? undefined : memoryAskedFor(cluster, app, cause, process, signal),
   ]);
@@ -146,11 +168,12 @@ async function explain(session: SpaceSession, parts: Parts, { pod, ...finding }:
 async function logOf(
   { cluster, signal }: SpaceSession,
   app: Stored<CFApp>,
-  place: { pod?: string | undefined; container?: string | undefined },
-) {
+  { cause, ...place }: Pick<Finding, 'cause' | 'pod' | 'container'>,
+): Promise<LogEnds> {
   const { deployment } = app.status ?? {};
   if (deployment?.phase === 'Failed' && deployment.pod === place.pod) return logOfFailure(cluster, app, deployment, signal);
-  return readEnds(cluster, app, defined(place), signal);
+  // The kubelet of a lost node would be waited for until the time limit.
+  return cause === 'node-lost' ? noLines : readEnds(cluster, app, defined(place), signal);
 }
 
 /** Why the app does not run as it should, or that it does. @param version a revision of it; its failure is explained even if another one serves */
@@ -184,21 +207,22 @@ async function whyChange(session: SpaceSession, parts: Parts, verdicts: readonly
   const { app } = parts;
   const build = failedBuildOf(parts);
   if (build !== undefined) return whyBuild(session, app, build);
-  const finding = findingOf(parts);
+  const finding = findingOf(parts, session.bin);
   const { revision, deployment } = app.status ?? {};
   if (finding.state === 'failed' && deployment?.phase === 'Failed') {
     const failed = verdicts.find(({ change }) => change === deployment.id)?.version;
     return { ...(await explain(session, parts, finding)), ...(await sinceServed(session, app, failed)) };
   }
   // A newest revision that failed is still why the app does not run as it was deployed last.
-  const isSettled = finding.state === 'well' || (finding.instance !== undefined && deployment?.phase === 'Serving');
+  // A canary that is paused has begun after all: what hindered it is over.
+  const isSettled = (finding.state === 'well' && !hasPaused(app)) || (finding.instance !== undefined && deployment?.phase === 'Serving');
   const kept = isSettled ? verdicts.find((verdict) => verdict.version === revision?.version) : undefined;
   return kept === undefined || kept.version === revision?.deployed ? undefined : whyKept(session, parts, kept);
 }
 
 async function whyAsItIs(session: SpaceSession, parts: Parts): Promise<WhyDetails> {
   const { app, processes } = parts;
-  const finding = findingOf(parts);
+  const finding = findingOf(parts, session.bin);
   const isStopped = app.spec.desiredState !== 'STARTED';
   const build = finding.state === 'well' && isStopped ? newestOf(parts.builds) : undefined;
   // The app starts after it: `kf push` has not said yet that it is to run.

@@ -10,7 +10,7 @@ import { recordedEnd } from './endings.ts';
 
 /** A failure, before its evidence is read. */
 export type Finding = Pick<WhyDetails, 'state' | 'message'> &
-  Partial<Pick<WhyDetails, 'since' | 'process' | 'instance' | 'container' | 'exitCode' | 'log' | 'next'>> & {
+  Partial<Pick<WhyDetails, 'since' | 'version' | 'process' | 'instance' | 'container' | 'exitCode' | 'log' | 'next'>> & {
     cause?: CauseCode;
     pod?: string | undefined;
   };

@@ -10,6 +10,8 @@ import type { TaskDetails, WhyDetails } from '../../api/results.ts';
 import type { CFApp, CFTask } from '../../api/types.generated.ts';
 import { defined } from '../../defined.ts';
 import type { SpaceSession } from '../../session/session.ts';
+import { noLines } from '../../kube/last-run.ts';
+import type { LogEnds } from '../../kube/lines.ts';
 import { readEnds } from '../apps/last-lines.ts';
 import { readPods } from '../instances/pods.ts';
 import { taskDetails } from '../tasks/tasks.ts';
@@ -36,20 +38,31 @@ export async function whyTask(session: SpaceSession, app: Stored<CFApp>, task: S
   return { ...about, state: 'waiting', message: awaited, events, next: [`${bin} logs ${displayName}`] };
 }
 
+/** The kubelet of a lost node would be waited for until the time limit. */
+function endsOf(
+  { cluster, signal }: SpaceSession,
+  app: Stored<CFApp>,
+  place: { pod?: string; container?: string },
+  told: CauseCode,
+): Promise<LogEnds> {
+  return told === 'node-lost' ? Promise.resolve(noLines) : readEnds(cluster, app, place, signal);
+}
+
 async function whyFailed(session: SpaceSession, app: Stored<CFApp>, task: Stored<CFTask>): Promise<Omit<WhyDetails, 'kind' | 'name'>> {
   const details = taskDetails(task);
   const { reason, message } = findCondition(task, conditionTypes.failed) ?? { reason: '', message: '' };
   const pods = await readPods(session, app);
   const pod = pods?.find(({ metadata }) => metadata.labels?.[labels.taskGuid] === task.metadata.name);
   const place = defined({ pod: pod?.metadata.name, container: pod?.spec?.containers?.[0]?.name });
+  const told = causeOfTask(reason, message);
   const [log, events] = await Promise.all([
-    readEnds(session.cluster, app, place, session.signal),
+    endsOf(session, app, place, told),
     warningsAbout(session, new Set([task.metadata.name, place.pod ?? ''])),
   ]);
   const said = /exit code:? (\d+)/.exec(message)?.[1];
   const ended = pod?.status?.containerStatuses?.[0]?.state?.terminated;
   const exitCode = said === undefined ? ended?.exitCode : Number(said);
-  const cause = causeWithLines(causeOfTask(reason, message), exitCode, [...log.head, ...log.tail]);
+  const cause = causeWithLines(told, exitCode, [...log.head, ...log.tail]);
   return {
     state: 'failed',
     cause,
