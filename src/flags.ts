@@ -82,18 +82,8 @@ export const rolloutFlags = () => ({
 
 const version = { name: 'version', least: 1, helpValue: 'VERSION' } as const;
 
-/** `--version` of `revision`. */
+/** `--version` of `revision` and `rollback`. */
 export const versionFlag = (summary: string) => numberFlag({ ...version, summary });
-
-/** `--version` of `rollback`. */
-export const requiredVersionFlag = (summary: string) =>
-  numeric(
-    Flags.custom<number>({
-      parse: (text) => Promise.resolve(parseWholeNumber(text, '--version', version.least)),
-      summary,
-      helpValue: version.helpValue,
-    })({ required: true }),
-  );
 
 export const processFlag = () => Flags.string({ summary: 'process type', helpValue: 'PROCESS', default: 'web' });
 export const forceFlag = () => Flags.boolean({ char: 'f', summary: 'do not ask' });

@@ -1,6 +1,7 @@
 import * as Flags from '@oclif/core/flags';
 import { KfCommand } from '../base-command.ts';
 import type { RebuildResult } from '../lib/ops/apps/rebuild.ts';
+import { line } from '../lib/views/block.ts';
 import { renderRebuild } from '../lib/views/rebuild.ts';
 
 export default class Rebuild extends KfCommand<RebuildResult> {
@@ -24,12 +25,13 @@ export default class Rebuild extends KfCommand<RebuildResult> {
     if (dryRun) this.announce`Getting the apps whose droplets are lost`;
     else this.announce`Building the apps again whose droplets are lost`;
     const result = await rebuildLost(session, { dryRun });
-    this.ok();
+    if (this.exitCode(result) === 0) this.ok();
+    else this.print([line()]);
     this.print(renderRebuild(result, this.frame.bin));
     return result;
   }
 
   protected override exitCode({ dryRun, lost }: RebuildResult): number {
-    return !dryRun && lost.some(({ state }) => state !== 'rebuilt') ? 1 : 0;
+    return lost.some(({ state }) => state === 'failed' || (state === 'push' && !dryRun)) ? 1 : 0;
   }
 }

@@ -1,5 +1,5 @@
 import { KfCommand } from '../base-command.ts';
-import { appArg, forceFlag, noWaitFlag, requiredVersionFlag, rolloutFlags } from '../flags.ts';
+import { appArg, forceFlag, noWaitFlag, rolloutFlags, versionFlag } from '../flags.ts';
 import type { AppDetails } from '../lib/api/results.ts';
 import { rolloutOptions } from '../lib/cf/rollout.ts';
 import { renderApp, renderRest, renderWait } from '../lib/views/apps.ts';
@@ -15,7 +15,7 @@ interface Result {
 export default class Rollback extends KfCommand<Result> {
   static override summary = 'return to an earlier revision, without a build';
   static override changes = true;
-  static override examples = ['kf rollback example-app --version 3', 'kf rollback example-app --version 3 -f --no-wait'];
+  static override examples = ['kf rollback example-app', 'kf rollback example-app --version 3 -f --no-wait'];
   static override seeAlso = ['revision', 'revisions'];
   static override environment: [string, string][] = [['CF_STARTUP_TIMEOUT', 'minutes to wait for the app, default 5']];
   static override args = { APP_NAME: appArg() };
@@ -23,16 +23,17 @@ export default class Rollback extends KfCommand<Result> {
     force: forceFlag(),
     'no-wait': noWaitFlag(),
     ...rolloutFlags(),
-    version: requiredVersionFlag('revision to return to'),
+    version: versionFlag('revision to return to, default the one that served before'),
   };
 
   async run(): Promise<Result> {
     const { args, flags } = await this.parse(Rollback);
-    const { version } = flags;
     const rollout = rolloutOptions(flags);
     const [session, { prepareRollback, startRollback }] = await this.inSpace(import('../lib/ops/push/rollback.ts'));
-    const [name, number] = [args.APP_NAME, String(version)];
-    const prepared = await prepareRollback(session, await this.findApp(session, name), version);
+    const name = args.APP_NAME;
+    const prepared = await prepareRollback(session, await this.findApp(session, name), flags.version);
+    const { version } = prepared;
+    const number = String(version);
     if (!flags.force) {
       this
         .say`Rolling '${name}' back to revision '${number}' will create a new revision. The new revision will use the settings from revision '${number}'.`;

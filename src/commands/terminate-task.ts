@@ -17,7 +17,7 @@ export default class TerminateTask extends KfCommand<TaskDetails> {
     const app = await this.findApp(session, args.APP_NAME);
     const task = await findTask(session, app, id);
     this.announce`Terminating task ${args.TASK_ID} of app ${args.APP_NAME}`;
-    const ended = await terminateTask(session, task);
+    const ended = await terminateTask(session, task, app);
     this.ok();
     return ended;
   }

@@ -67,7 +67,15 @@ test('if one fails, the others continue, the exit code is that of the failed one
   const { error } = JSON.parse(ran.stdout) as { error: { code: string; message: string; details: { apps: unknown[] } } };
   expect(error).toMatchObject({ code: 'build', message: "1 of 2 apps could not be pushed: 'sev-broken'." });
   expect(error.details.apps).toEqual([
-    { name: 'sev-broken', error: { code: 'build', message: expect.stringContaining('exit code 51') as string } },
+    {
+      name: 'sev-broken',
+      error: {
+        code: 'build',
+        message: expect.stringContaining('exit code 51') as string,
+        hints: expect.arrayContaining([expect.stringContaining('kf ')]) as string[],
+        details: expect.objectContaining({ build: expect.any(String) as string, logTail: expect.any(Array) as string[] }) as object,
+      },
+    },
     expect.objectContaining({ name: 'sev-fast', state: 'started' }),
   ]);
   expect((await get('sev-shared.apps.localhost', '/env')).status).toBe(200);

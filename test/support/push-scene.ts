@@ -37,6 +37,7 @@ export class PushScene {
   droplet: Partial<Droplet> | 'fails' | undefined = builtWeb;
   /** Class of the next build's failure. */
   buildFailure: string | undefined;
+  buildMessage = 'It broke.';
   /** How the next start fails; undefined: it succeeds. */
   failure: Omit<DeploymentStatus, 'id' | 'phase'> | undefined;
   /** The next start goes on for ever. */
@@ -143,7 +144,7 @@ export class PushScene {
     else if (outcome === 'fails')
       this.setStatus(kinds.build, name, {
         state: 'FAILED',
-        conditions: [condition('Succeeded', 'False', 'It broke.')],
+        conditions: [condition('Succeeded', 'False', this.buildMessage)],
         ...(this.buildFailure === undefined ? {} : { failure: { reason: this.buildFailure } }),
       });
     else

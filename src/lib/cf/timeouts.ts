@@ -23,6 +23,15 @@ export function timeoutFrom(env: Env, variable: TimeoutVariable): number {
   return askedMs(env, variable) ?? standard * unitMs;
 }
 
+/** A limit of minutes as it is printed. */
+export const minutesOf = (ms: number): number => Math.round(ms / 600) / 100;
+
+/** The hint after a limit that was too short: twice as long. */
+export function twiceAsLong(variable: 'CF_STAGING_TIMEOUT' | 'CF_STARTUP_TIMEOUT', usedMs: number): string {
+  const minutes = minutesOf(usedMs * 2);
+  return `${variable}=${minutes} gives it ${minutes} ${minutes === 1 ? 'minute' : 'minutes'}.`;
+}
+
 /** A sentence for each of these variables that is set to an ignored value. Other variables are skipped. */
 export function timeoutWarnings(env: Env, variables: readonly string[]): string[] {
   const unread = (Object.keys(timeouts) as TimeoutVariable[]).filter(

@@ -9,9 +9,14 @@ export function incorrectUsage(text: string, options: KfErrorOptions = {}): KfEr
   return new KfError('usage', `${prefix}${text}`, options);
 }
 
+/** A file or folder that the command line names does not exist; in cf's words. The command's help follows it too. */
+export function noSuchPath(path: string, options: KfErrorOptions = {}): KfError {
+  return new KfError('not-found', `${prefix}The specified path '${path}' does not exist.`, options);
+}
+
 /** True for errors that are followed by help instead of `FAILED`. */
-export function wantsHelp(error: KfError): boolean {
-  return error.code === 'usage' && error.message.startsWith(prefix);
+export function wantsHelp({ code, message }: KfError): boolean {
+  return (code === 'usage' || code === 'not-found') && message.startsWith(prefix);
 }
 
 /** The error for a part of cf that kf does not have yet. @param instead an alternative, if there is one */

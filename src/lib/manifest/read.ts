@@ -3,7 +3,7 @@
 import { stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { KfError, messageOf } from '../errors.ts';
-import { incorrectUsage } from '../cf/usage.ts';
+import { incorrectUsage, noSuchPath } from '../cf/usage.ts';
 import { readSmallFile } from '../small-file.ts';
 import { parseManifest } from './parse.ts';
 import { planApply, type ManifestPlan } from './apply-plan.ts';
@@ -37,7 +37,7 @@ async function find(workingFolder: string, flags: PushFlags): Promise<{ path: st
   }
   const path = resolve(workingFolder, flags.manifest);
   const kind = await kindOf(path);
-  if (kind === 'none') throw incorrectUsage(`The specified path '${flags.manifest}' does not exist.`);
+  if (kind === 'none') throw noSuchPath(flags.manifest);
   if (kind === 'file') return { path, asGiven: flags.manifest };
   const inFolder = await firstManifest(path);
   if (inFolder === undefined)
@@ -57,7 +57,7 @@ export async function readManifest(workingFolder: string, flags: PushFlags): Pro
   const varsFiles = await Promise.all(
     (flags.varsFiles ?? []).map(async (name) => {
       const path = resolve(workingFolder, name);
-      if ((await kindOf(path)) !== 'file') throw incorrectUsage(`The specified path '${name}' does not exist.`);
+      if ((await kindOf(path)) !== 'file') throw noSuchPath(name);
       return { path: name, text: await readText(path, name, 'a file of variables') };
     }),
   );
@@ -71,7 +71,7 @@ export async function readManifest(workingFolder: string, flags: PushFlags): Pro
 
 /**
  * Reads all input of a push from files and flags.
- * @throws KfError `usage`; also when a named path does not exist
+ * @throws KfError `usage`, and `not-found` when a named path does not exist
  */
 export async function readPushPlan(workingFolder: string, flags: PushFlags): Promise<PushPlan> {
   const plan = planPush({ workingFolder, flags, manifest: await readManifest(workingFolder, flags) });
@@ -79,8 +79,8 @@ export async function readPushPlan(workingFolder: string, flags: PushFlags): Pro
     const path = app.path ?? app.droplet;
     if (path === undefined || (await kindOf(path)) !== 'none') continue;
     const given = flags.path ?? flags.droplet;
-    if (given !== undefined) throw incorrectUsage(`The specified path '${given}' does not exist.`);
-    throw new KfError('usage', `File not found locally, make sure the file exists at given path ${path}`);
+    if (given !== undefined) throw noSuchPath(given);
+    throw new KfError('not-found', `File not found locally, make sure the file exists at given path ${path}`);
   }
   return plan;
 }

@@ -43,22 +43,29 @@ export type Located = LocatedScalar | LocatedList | LocatedMap;
 /** Enough for any manifest. It stops aliases of aliases, and variables of variables, before they exhaust the memory. */
 export const mostValues = 100_000;
 const mostLevels = 100;
+const mostFaults = 10;
 
 /** A line of an error: `manifest.yml:3:5: text`. */
 export function located(file: string, at: Position, text: string): string {
   return `${file}:${at.line}:${at.column}: ${text}`;
 }
 
+export interface TreeOptions {
+  /** Message about invalid YAML, before its faults; default: cf's message about a manifest. */
+  invalid?: string;
+  /** Takes a fault after which the rest can be read; default: such a fault is thrown. */
+  onFault?: (at: Position, text: string) => void;
+}
+
 /**
  * The tree of a YAML text, or undefined for an empty one. The text has a limited size (`lib/small-file.ts`), because parsing takes time in
  * proportion to it and cannot be interrupted.
- * @param invalid message about invalid YAML, before its fault; default: cf's message about a manifest
- * @throws KfError `usage` with `invalid`, and the position of the fault
+ * @throws KfError `usage` with `invalid`, and the position of each fault
  */
 export function parseTree(
   file: string,
   text: string,
-  invalid = `Unable to push app because manifest ${file} is not valid yaml.`,
+  { invalid = `Unable to push app because manifest ${file} is not valid yaml.`, onFault }: TreeOptions = {},
 ): Located | undefined {
   const lines = new LineCounter();
   try {
@@ -67,7 +74,7 @@ export function parseTree(
     const document = parseDocument(text, options);
     throwIfBroken({ file, invalid }, document, lines);
     if (document.contents === null) return undefined;
-    return new Reader(file, document, lines).convert(document.contents, { line: 1, column: 1 });
+    return new Reader(file, document, lines, onFault).convert(document.contents, { line: 1, column: 1 });
   } catch (error) {
     // Neither the library nor this reader limits the depth: thousands of levels overflow the stack.
     if (!(error instanceof RangeError)) throw error;
@@ -76,12 +83,14 @@ export function parseTree(
 }
 
 function throwIfBroken({ file, invalid }: { file: string; invalid: string }, document: Document.Parsed, lines: LineCounter): void {
-  const [fault] = document.errors;
-  if (fault !== undefined) {
-    const { line, col } = lines.linePos(fault.pos[0]);
-    const where = located(file, { line, column: col }, fault.message);
-    throw new KfError('usage', `${invalid}\n${where}`, { cause: fault });
-  }
+  if (document.errors.length === 0) return;
+  // What one fault breaks is often told several times for one place.
+  const first = [...Map.groupBy(document.errors, ({ pos }) => pos[0]).values()].flatMap((faults) => faults.slice(0, 1));
+  const where = first.slice(0, mostFaults).map(({ pos, message }) => {
+    const { line, col } = lines.linePos(pos[0]);
+    return located(file, { line, column: col }, message);
+  });
+  throw new KfError('usage', [invalid, ...where].join('\n'), { cause: first[0] });
 }
 
 /** The target of each alias: the last anchor of its name before it. One walk for all aliases; the library would walk once for each. */
@@ -101,14 +110,16 @@ function targetsOf(document: Document.Parsed): Map<Alias, Node> {
 
 class Reader {
   readonly #file: string;
+  readonly #onFault: NonNullable<TreeOptions['onFault']>;
   readonly #targets: Map<Alias, Node>;
   readonly #lines: LineCounter;
   readonly #open = new Set<Node>();
   #count = 0;
   #level = 0;
 
-  constructor(file: string, document: Document.Parsed, lines: LineCounter) {
+  constructor(file: string, document: Document.Parsed, lines: LineCounter, onFault: TreeOptions['onFault']) {
     this.#file = file;
+    this.#onFault = onFault ?? ((at, text) => this.#refuse(at, text));
     this.#targets = targetsOf(document);
     this.#lines = lines;
   }
@@ -151,7 +162,7 @@ class Reader {
       if (isMergeKey(key)) for (const entry of this.#mergedEntries(converted, keyAt)) merged.push(entry);
       else {
         const entry = this.#entry(key, value, converted, mapAt);
-        if (own.has(entry.key)) this.#refuse(keyAt, `The key '${entry.key}' stands twice in this map.`);
+        if (own.has(entry.key)) this.#onFault(keyAt, `The key '${entry.key}' stands twice in this map.`);
         own.set(entry.key, entry);
       }
     }

@@ -45,7 +45,7 @@ export const surface: Readonly<Record<string, CallFacts>> = {
   "create-package": ["o,docker-image= docker-username= p,path=",1],
   "revision": ["version=",1],
   "revisions": ["",1],
-  "rollback": ["f,force no-wait instance-steps= max-in-flight= strategy= version=",1],
+  "rollback": ["f,force no-wait instance-steps= max-in-flight= strategy= version=",1,{"--version":["differs","it may be left out, for the version that served before"]}],
   "droplets": ["",1],
   "set-droplet": ["",2],
   "download-droplet": ["droplet= p,path=",1,{"":["differs","the archive has the folders of Cloud Native Buildpacks (workspace, layers)"]}],

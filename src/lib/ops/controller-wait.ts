@@ -25,14 +25,6 @@ export const whereControllerIs = 'kubectl get pods -n kf-system';
 /** The next command for a user whose controller is busy. */
 export const controllerLog = 'kubectl logs -n kf-system deployment/kf-controller';
 
-/** The controller's sentence as the end of a sentence of ours. */
-export function awaitedIn(message: string): string {
-  return message
-    .replace(/^Waiting for /, '')
-    .replace(/^(?:The|An?) /, (article) => article.toLowerCase())
-    .replace(/\.$/, '');
-}
-
 /** How often the leader is asked. It says every five to ten seconds that it leads. */
 export const askEveryMs = 8_000;
 

@@ -65,8 +65,11 @@ function nameCommands(error: KfError, { asStarted }: Terminal): void {
   error.hints.splice(0, error.hints.length, ...error.hints.map((hint) => asStarted(hint)));
   const { apps } = error.details;
   if (!Array.isArray(apps)) return;
-  for (const { error: ofApp } of apps as { error?: { message: string } }[])
-    if (ofApp !== undefined) ofApp.message = asStarted(ofApp.message);
+  for (const { error: ofApp } of apps as { error?: { message: string; hints?: string[] } }[]) {
+    if (ofApp === undefined) continue;
+    ofApp.message = asStarted(ofApp.message);
+    if (ofApp.hints !== undefined) ofApp.hints = ofApp.hints.map((hint) => asStarted(hint));
+  }
 }
 
 export interface FailureOptions {

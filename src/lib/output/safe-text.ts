@@ -18,6 +18,16 @@ const reset = '\x1b[0m';
 const longestColour = 64;
 /** Attributes that only hide or move text: slow and fast blinking, concealed. */
 const refusedAttributes = new Set([5, 6, 8]);
+/** Bright background colours; nothing is defined beyond them. */
+const highestAttribute = 107;
+const colours = new Set([38, 48, 58]);
+/** How many numbers follow each mode of a colour: 38;5;N and 38;2;R;G;B. */
+const colourNumbers = new Map([
+  ['5', 1],
+  ['2', 3],
+]);
+/** Values with colons: a style of underlining, and a colour. */
+const withColons = /^0*(?:4:[0-5]|[345]8:(?:5:\d{1,3}|2(?::\d{0,3}){3,6}))$/;
 /** The code that ends each attribute; 0 ends all. */
 const endOf = new Map<number, readonly number[]>([
   [22, [1, 2]],
@@ -38,18 +48,23 @@ function visible(character: string): string {
   return code < 0x100 ? `\\x${code.toString(16)}` : `\\u${code.toString(16).padStart(4, '0')}`;
 }
 
-/** The attributes of a select-graphic-rendition sequence, colours as 38, 48 and 58; undefined for another sequence, or with a refused attribute. */
+/**
+ * The attributes of a select-graphic-rendition sequence, colours as 38, 48 and 58; undefined for another sequence, or with a refused attribute. Also
+ * for a colour of an unknown mode or without all its numbers: a terminal may take what follows as attributes.
+ */
 function attributesOf(sequence: string): number[] | undefined {
   const parameters = /^\x1b\[([0-9;:]*)m$/.exec(sequence)?.[1];
   if (parameters === undefined || sequence.length > longestColour) return undefined;
   const attributes: number[] = [];
   const rest = parameters.split(';');
   for (let part = rest.shift(); part !== undefined; part = rest.shift()) {
+    const hasColons = part.includes(':');
     const attribute = Number(part.split(':')[0]);
-    if (refusedAttributes.has(attribute)) return undefined;
+    if (refusedAttributes.has(attribute) || attribute > highestAttribute || (hasColons && !withColons.test(part))) return undefined;
     attributes.push(attribute);
-    // 38;5;N and 38;2;R;G;B: the following numbers belong to the colour.
-    if (part === '38' || part === '48' || part === '58') rest.splice(0, rest[0] === '5' ? 2 : 4);
+    if (hasColons || !colours.has(attribute)) continue;
+    const count = colourNumbers.get(rest.shift() ?? '');
+    if (count === undefined || rest.length < count || !rest.splice(0, count).every((number) => /^\d{0,3}$/.test(number))) return undefined;
   }
   return attributes;
 }

@@ -14,6 +14,7 @@ interface Stream {
   /** The reader is slower than the output, which collects in memory. */
   writableNeedDrain?: boolean;
   once?(event: 'drain' | 'close', then: () => void): unknown;
+  off?(event: 'drain' | 'close', then: () => void): unknown;
 }
 
 export interface TerminalOptions {
@@ -69,6 +70,8 @@ export class Terminal {
     return new Promise((resolve) => {
       const done = (): void => {
         signal.removeEventListener('abort', done);
+        stream.off?.('drain', done);
+        stream.off?.('close', done);
         resolve();
       };
       signal.addEventListener('abort', done);

@@ -3,6 +3,7 @@
 import { type BigIntStats, lstatSync, readdirSync, readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { noSuchPath } from '../cf/usage.ts';
 import { KfError, messageOf } from '../errors.ts';
 import { smallFileBytes } from '../small-file.ts';
 import { type IgnoreRules, parseIgnoreRules } from './cfignore.ts';
@@ -35,7 +36,7 @@ export interface WalkOptions {
 /** Time before the event loop gets a turn, in which an interruption is noticed. */
 const msPerTurn = 25;
 
-/** The real path of a folder or an archive to push (it may be a link itself). Throws KfError `usage` when it does not exist, in cf's words. */
+/** The real path of a folder or an archive to push (it may be a link itself). Throws KfError `not-found` when it does not exist, in cf's words. */
 export function resolveSource(path: string, namedBy: 'flag' | 'manifest' = 'flag'): { root: string; isFolder: boolean } {
   let root: string;
   try {
@@ -43,12 +44,8 @@ export function resolveSource(path: string, namedBy: 'flag' | 'manifest' = 'flag
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
     if (code !== 'ENOENT' && code !== 'ENOTDIR') throw unreadable(path, error);
-    throw new KfError(
-      'usage',
-      namedBy === 'flag'
-        ? `Incorrect Usage: The specified path '${path}' does not exist.`
-        : `File not found locally, make sure the file exists at given path ${path}`,
-    );
+    if (namedBy === 'flag') throw noSuchPath(path);
+    throw new KfError('not-found', `File not found locally, make sure the file exists at given path ${path}`);
   }
   const stats = statSync(root);
   // To open a named pipe would wait for its writer.

@@ -5,8 +5,10 @@ import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { auditEnd, auditFrom, kindOf } from '../../support/audit.ts';
 import type { Place } from '../../support/developer.ts';
 import { get } from '../../support/http.ts';
 import { Kf, kubectl, kubectlJson, ringEnv } from '../../support/kf.ts';
@@ -246,6 +248,13 @@ describe('a network policy of kf', () => {
     const flags = await elsewhere();
     expect(await admin.run(['add-network-policy', app, backend, ...flags])).toMatchObject({ code: 0 });
     await until('the connection to be allowed', async () => (await connection()) === 'open');
+    // Each write makes the network of a node be set up again.
+    const offset = await auditEnd();
+    await sleep(3_000);
+    const written = (await auditFrom(offset)).filter(
+      ({ verb, objectRef }) => verb === 'patch' && objectRef?.resource === 'networkpolicies',
+    );
+    expect(written.map(kindOf)).toEqual([]);
     expect(await admin.run(['remove-network-policy', app, backend, ...flags, '--protocol', 'tcp', '--port', String(port)])).toMatchObject({
       code: 0,
     });

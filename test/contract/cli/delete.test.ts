@@ -65,6 +65,13 @@ describe('delete', () => {
       await cluster.add(httpRouteType, { metadata: { name: 'r', namespace: ns }, spec: { rules: [revisionRule(revision, [])] } });
     };
 
+    /** The command has looked at the route, not found what it waits for, and looked again. */
+    const untilLookedTwice = async () => {
+      const looks = () => cluster.server.callsOf('^GET .*/httproutes/r$').length;
+      const before = looks();
+      await until('two looks at the route', () => Promise.resolve(looks() >= before + 2));
+    };
+
     it('stops it, and deletes it when the gateway sends it no more requests', async () => {
       await addApp();
       await addLoadedRoute();
@@ -72,7 +79,7 @@ describe('delete', () => {
       takeUpStops();
       const running = cli.run(['delete', 'my-app', '-f']);
       await until('the app to be stopped', () => Promise.resolve(appNow()?.spec.desiredState === 'STOPPED'));
-      await new Promise((resolve) => setTimeout(resolve, 500));
+      await untilLookedTwice();
       expect(appNow()).toBeDefined();
       await report(true);
       const run = await running;
@@ -89,7 +96,7 @@ describe('delete', () => {
       expect((await cli.run(['delete', 'my-app', '-f'], { kill })).code).toBe(130);
       expect(appNow()?.spec.desiredState).toBe('STOPPED');
       const running = cli.run(['delete', 'my-app', '-f']);
-      await new Promise((resolve) => setTimeout(resolve, 1_000));
+      await untilLookedTwice();
       expect(appNow()).toBeDefined();
       await report(true);
       expect((await running).code).toBe(0);

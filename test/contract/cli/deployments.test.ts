@@ -171,6 +171,26 @@ describe('cancel-deployment', () => {
     });
   });
 
+  it.each(['cancel-deployment', 'continue-deployment'])('%s says that a later change came first', async (command) => {
+    await pushed();
+    await scene.ok(...canary);
+    const { memory } = scene.cluster;
+    const reconcile = memory.intercept;
+    let isLate = false;
+    memory.intercept = async (verb, type, name) => {
+      if (verb === 'patch' && type.plural === kinds.app.plural && !isLate) {
+        isLate = true;
+        await memory.mergePatch(kinds.app, ns, nameOf(scene.app()), { metadata: { annotations: { [annotations.deployId]: 'later' } } });
+      }
+      await reconcile?.(verb, type, name);
+    };
+    expect(await run(command, 'shop')).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/A later change of app 'shop' \(by alice\) has overtaken this one\.[^]*kf app shop/),
+    });
+    expect(rollout()).toMatchObject({ strategy: 'canary' });
+  });
+
   it('continue-deployment waits for no pause', async () => {
     await pushed();
     scene.isStarting = true;
@@ -279,6 +299,20 @@ TIP:
       code: 1,
       stdout: expect.stringContaining('"code": "quota"') as string,
     });
+  });
+
+  it('is refused for a source that was built before too, which changes nothing', async () => {
+    await scene.ok(...push);
+    scene.source('b');
+    await inFullSpace();
+    const before = [droplet(), scene.app().metadata.annotations?.[annotations.deployId]];
+    scene.source('a');
+    expect(await run(...push, '-m', '1G')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('during the update it takes 1G more memory') as string,
+    });
+    expect([droplet(), scene.app().metadata.annotations?.[annotations.deployId]]).toEqual(before);
+    expect(scene.cluster.memory.peek(kinds.process, ns, 'web')?.spec.memoryMB).toBe(256);
   });
 
   it('is none when the old instances stop first, or when nothing is replaced', async () => {

@@ -1,10 +1,11 @@
 // The output of a push of a version that does not start: the present state of the app, and the cause.
 
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
 import { afterAll, afterEach, beforeEach, expect, it } from 'vitest';
 import { kinds } from '../../../src/lib/api/group.ts';
 import { bundleForTests } from '../../support/cli.ts';
-import { nameOf, PushScene } from '../../support/push-scene.ts';
+import { nameOf, ns, PushScene } from '../../support/push-scene.ts';
 
 const bundle = bundleForTests();
 let scene: PushScene;
@@ -45,6 +46,21 @@ it('a new app whose build failed has no variables yet, and none are shown as los
   expect(stdout).not.toContain('missing');
 });
 
+it('a build that has taken longer than CF_STAGING_TIMEOUT gets twice the time by the hint', async () => {
+  scene.droplet = undefined;
+  const { stderr } = await scene.cli.run(push, { env: { CF_STAGING_TIMEOUT: '0.02' } });
+  expect(stderr).toMatch(/timed out after 0\.02 minute\(s\)\n\nTIP:\n {3}CF_STAGING_TIMEOUT=0\.04 gives it 0\.04 minutes\.\n/);
+});
+
+it('a build that is deleted while it runs ends the push at once', async () => {
+  scene.droplet = undefined;
+  const pushed = scene.cli.run([...push, '--json'], { env: { CF_STAGING_TIMEOUT: '0.5' } });
+  await expect.poll(() => scene.builds().length, { timeout: 10_000 }).toBe(1);
+  await scene.cluster.memory.delete(kinds.build, ns, nameOf(scene.builds()[0]));
+  const message = 'Error staging application: The build was deleted while it ran.';
+  expect(JSON.parse((await pushed).stdout)).toMatchObject({ status: 1, error: { code: 'build', message, hints: ['kf push shop -p app'] } });
+});
+
 it('the tour of the README shows the hints of such a push', async () => {
   await crashNext();
   const hintsOf = (text: string): string | undefined => /\nStart unsuccessful: [^]*?\nTIP:\n((?: {3}.+\n)+)/.exec(text)?.[1];
@@ -60,6 +76,30 @@ it('a push of a version that crashes prints one document with --json', async () 
     status: 1,
     error: { code: 'start', message: 'Start unsuccessful: The app ended with exit code 7.' },
   });
+});
+
+it('a push of several apps has for each that crashes what a push of it alone has', async () => {
+  scene.failure = {
+    ...crash,
+    cause: 'exit-code',
+    exitCode: 7,
+    pod: 'x',
+    logHead: ['at start'],
+    logOmitted: 3,
+    logTail: ['FATAL: no database'],
+  };
+  writeFileSync(path.join(scene.cli.home, 'two.yml'), 'applications:\n- name: shop\n  path: app\n- name: bag\n  path: app\n');
+  const { code, stdout } = await scene.cli.run(['push', '-f', 'two.yml', '--json']);
+  const document = JSON.parse(stdout) as { error: { details: { apps: object[] } } };
+  expect([code, document]).toMatchObject([1, { error: { code: 'start', hints: ['kf apps'] } }]);
+  const told = { cause: 'exit-code', exitCode: 7, logHead: ['at start'], logOmitted: 3, logTail: ['FATAL: no database'] };
+  const message = 'Start unsuccessful: The app ended with exit code 7.';
+  expect(document.error.details.apps).toMatchObject(
+    ['shop', 'bag'].map((name) => ({
+      name,
+      error: { code: 'start', message, hints: [`kf logs ${name} --recent`, `kf why ${name}`], details: told },
+    })),
+  );
 });
 
 it('a push of a version that crashes shows the cause even if the app cannot be read any more', async () => {

@@ -120,6 +120,22 @@ describe('without CF_DOCKER_PASSWORD', () => {
   });
 });
 
+it.each([
+  [`The image '${image}' cannot be read: MANIFEST_UNKNOWN: manifest unknown`, ['kf push shop -m 64M -o IMAGE', 'kf events shop']],
+  [
+    `The image '${image}' cannot be read: UNAUTHORIZED: authentication required`,
+    ['CF_DOCKER_PASSWORD=PASSWORD kf push shop -m 64M -o IMAGE --docker-username USERNAME', 'kf events shop'],
+  ],
+  [
+    `The image '${image}' cannot be read: x509: certificate signed by unknown authority`,
+    ['kf events shop', `kf push shop --docker-image ${image} -m 64M`],
+  ],
+])('the hints repeat a push that failed only when it may succeed then: %s', async (message, hints) => {
+  Object.assign(scene, { droplet: 'fails', buildFailure: 'StagingFailed', buildMessage: message });
+  const run = await scene.cli.run(['push', 'shop', '-o', image, '-m', '64M', '--json']);
+  expect(JSON.parse(run.stdout)).toMatchObject({ status: 1, error: { code: 'build', hints } });
+});
+
 it('--docker-username without an image is refused', async () => {
   const run = await scene.cli.run(['push', 'shop', ...user], { env });
   expect([run.code, run.stderr]).toEqual([

@@ -220,8 +220,8 @@ describe('of several apps', () => {
     });
     expect(error.details.apps).toEqual([
       { name: 'new-app' },
-      { name: 'bad-stack', error: { code: 'usage', message: stack } },
-      { name: 'bad-service', error: { code: 'not-found', message: service } },
+      { name: 'bad-stack', error: { code: 'usage', message: stack, hints: ['Leave the stack out, or: kf push bad-stack -s kf'] } },
+      { name: 'bad-service', error: { code: 'not-found', message: service, hints: ['kf services'], details: { name: 'my-db' } } },
     ]);
     expect(cluster.memory.writes).toEqual([]);
   });

@@ -1,11 +1,15 @@
 // `revisions`, `revision` and `rollback`. What the controller records is in contract/controller/run-revisions.
 
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { configMapType, secretType } from '../../../src/lib/api/core.ts';
+import { configMapType, type ConfigMap, secretType } from '../../../src/lib/api/core.ts';
 import { annotations, kinds } from '../../../src/lib/api/group.ts';
-import { printRecord, printSettings, type RevisionRecord } from '../../../src/lib/api/revisions.ts';
+import { revisionsName, type RevisionRecord } from '../../../src/lib/api/revisions.ts';
+import { printVerdict, type Verdict } from '../../../src/lib/api/verdicts.ts';
+import { KubeError } from '../../../src/lib/kube/errors.ts';
+import { changeOf } from '../../../src/lib/api/held.ts';
 import { bundleForTests, type CliRun } from '../../support/cli.ts';
 import { nameOf, ns, PushScene } from '../../support/push-scene.ts';
+import { push, RevisionScene, sidecar } from '../../support/revision-scene.ts';
 
 const bundle = bundleForTests();
 const place = 'in org example-org / space example-space as alice...';
@@ -16,57 +20,11 @@ afterEach(() => scene.stop());
 afterAll(() => bundle.remove());
 
 const run = (...argv: string[]): Promise<CliRun> => scene.cli.run(argv);
-const encoded = (text: string): string => Buffer.from(text).toString('base64');
-const sidecar = { name: 'proxy', command: 'proxy --port 9000' };
-const push = ['push', 'shop', '-p', 'app'];
-const variables = (): Record<string, string> => {
-  const data = scene.cluster.memory.peek(secretType, ns, scene.app().spec.envSecretName ?? '')?.data ?? {};
-  return Object.fromEntries(Object.entries(data).map(([key, value]) => [key, Buffer.from(value, 'base64').toString()]));
-};
+const variables = (): Record<string, string> => new RevisionScene(scene).variables();
 const commands = () => scene.cluster.memory.all(kinds.process).map(({ spec }) => spec.command);
 
-/** Writes a revision as the controller does. */
-async function recorded(version: number, droplet: string, env: Record<string, string>, command = ''): Promise<void> {
-  const guid = nameOf(scene.app());
-  const record: RevisionRecord = {
-    version,
-    guid: `guid-${String(version)}`,
-    description: version === 1 ? 'Initial revision.' : 'New droplet deployed.',
-    droplet,
-    created: '2026-08-07T10:16:20Z',
-    by: 'alice',
-    settings: version,
-  };
-  const settings = {
-    env: Object.fromEntries(Object.entries(env).map(([key, value]) => [key, encoded(value)])),
-    commands: { web: command },
-    sidecars: version === 1 ? { web: JSON.stringify([sidecar]) } : {},
-  };
-  const metadata = { name: `${guid}-revisions`, namespace: ns };
-  const { memory } = scene.cluster;
-  if (version === 1) {
-    await scene.cluster.add(configMapType, { metadata });
-    await scene.cluster.add(secretType, { metadata });
-  }
-  await memory.mergePatch(configMapType, ns, metadata.name, { data: { [String(version)]: printRecord(record) } });
-  await memory.mergePatch(secretType, ns, metadata.name, { data: { [String(version)]: printSettings(settings) } });
-  scene.setStatus(kinds.app, guid, { revision: { change: 'x', version, deployed: version, droplets: [droplet] } });
-}
-
-/** Two revisions: the first with COLOUR and a command, the second with other source and SIZE. */
-async function twoRevisions(): Promise<[string, string]> {
-  await scene.ok(...push, '-c', 'serve first', '-m', '32M');
-  await scene.ok('set-env', 'shop', 'COLOUR', 'red');
-  const first = nameOf(scene.builds()[0]);
-  await recorded(1, first, { COLOUR: 'red' }, 'serve first');
-  await scene.ok('unset-env', 'shop', 'COLOUR');
-  await scene.ok('set-env', 'shop', 'SIZE', '1');
-  scene.source('b');
-  await scene.ok(...push, '-c', 'null');
-  const second = nameOf(scene.builds()[1]);
-  await recorded(2, second, { SIZE: '1' });
-  return [first, second];
-}
+const recorded = (...revision: Parameters<RevisionScene['recorded']>): Promise<void> => new RevisionScene(scene).recorded(...revision);
+const twoRevisions = (): Promise<[string, string]> => new RevisionScene(scene).twoRevisions();
 
 describe('revisions', () => {
   it('are listed in the layout of cf, newest first, with the deployed one', async () => {
@@ -203,7 +161,10 @@ describe('releases and diff', () => {
   it('say what is missing or wrong', async () => {
     await scene.ok('create-app', 'shop');
     expect((await run('releases', 'shop')).stdout).toMatch(/\n\nNo revisions found\n$/);
-    expect(await run('diff', 'shop')).toMatchObject({ code: 1, stderr: expect.stringContaining('No revisions for app shop') });
+    expect(await run('diff', 'shop')).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/No revisions for app shop\n[^]*\n {3}kf restart shop\n/),
+    });
     await scene.ok(...push);
     await recorded(1, nameOf(scene.builds()[0]), {});
     expect(await run('diff', 'shop')).toMatchObject({ code: 1, stderr: expect.stringContaining("App 'shop' has one revision only.") });
@@ -219,6 +180,12 @@ describe('releases and diff', () => {
     expect(compared.stdout).toMatch(/^commit /m);
     expect(compared.stdout).not.toMatch(/^variable /m);
   });
+});
+
+/** The record of a version with other content. */
+const recordWith = (map: ConfigMap | undefined, version: number, more: object): object => ({
+  ...(JSON.parse(map?.data?.[String(version)] ?? '{}') as object),
+  ...more,
 });
 
 describe('rollback', () => {
@@ -261,12 +228,11 @@ describe('rollback', () => {
     expect(scene.app().metadata.resourceVersion).toBe(before.metadata.resourceVersion);
   });
 
-  it('is refused for the deployed content, an unknown version, and no version', async () => {
+  it('is refused for the deployed content and an unknown version', async () => {
     await twoRevisions();
     const texts: [string[], string][] = [
       [['--version', '2'], 'Unable to rollback. The code and configuration you are rolling back to is the same as the deployed revision.'],
       [['--version', '7'], "Revision '7' not found"],
-      [[], "the required flag `--version' was not specified"],
       [['--version', 'x'], 'Incorrect Usage'],
     ];
     for (const [flags, text] of texts) {
@@ -274,6 +240,91 @@ describe('rollback', () => {
       expect(refused.code).toBe(1);
       expect(refused.stderr).toContain(text);
     }
+  });
+
+  it('without a version returns to the one that served before, past one that failed, and forth again', async () => {
+    const [first, second] = await twoRevisions();
+    const guid = nameOf(scene.app());
+    const deployed = (version: number) =>
+      scene.setStatus(kinds.app, guid, { revision: { change: changeOf(scene.app()), version, deployed: version, droplets: [] } });
+    deployed(2);
+    const asked = await scene.cli.run(['rollback', 'shop'], { stdin: 'n\n' });
+    expect(asked.stdout).toContain("Rolling 'shop' back to revision '1' will create a new revision.");
+    await scene.ok('rollback', 'shop', '-f');
+    expect(scene.app().spec.currentDropletRef).toEqual({ name: first });
+    const map = scene.cluster.memory.peek(configMapType, ns, revisionsName(guid));
+    const again = { ...(JSON.parse(map?.data?.['1'] ?? '{}') as object), guid: 'g3' };
+    await scene.cluster.memory.mergePatch(configMapType, ns, revisionsName(guid), { data: { 3: JSON.stringify(again) } });
+    deployed(3);
+    await scene.ok('rollback', 'shop', '-f');
+    expect(scene.app().spec.currentDropletRef).toEqual({ name: second });
+  });
+
+  it('without a version leaves out one that the app never served by, as after a cancellation', async () => {
+    const [first] = await twoRevisions();
+    const guid = nameOf(scene.app());
+    const map = scene.cluster.memory.peek(configMapType, ns, revisionsName(guid));
+    const data = {
+      2: JSON.stringify(recordWith(map, 2, { neverServed: true })),
+      3: JSON.stringify(recordWith(map, 1, { guid: 'g3', droplet: 'other' })),
+    };
+    await scene.cluster.memory.mergePatch(configMapType, ns, revisionsName(guid), { data });
+    scene.setStatus(kinds.app, guid, { revision: { change: changeOf(scene.app()), version: 3, deployed: 3, droplets: [] } });
+    await scene.ok('rollback', 'shop', '-f');
+    expect(scene.app().spec.currentDropletRef).toEqual({ name: first });
+  });
+
+  it('without a version returns to one that served after it had failed at first', async () => {
+    const [, second] = await twoRevisions();
+    const guid = nameOf(scene.app());
+    const map = scene.cluster.memory.peek(configMapType, ns, revisionsName(guid));
+    const lines = { head: [], omitted: 0, tail: [] };
+    const failed: Verdict = { ...lines, version: 2, change: 'x', cause: 'exit-code', message: 'No.', at: '2026-08-07T10:16:20Z' };
+    const data = {
+      2: JSON.stringify(recordWith(map, 2, { neverServed: false })),
+      3: JSON.stringify(recordWith(map, 1, { guid: 'g3' })),
+      'verdict-2': printVerdict(failed),
+    };
+    await scene.cluster.memory.mergePatch(configMapType, ns, revisionsName(guid), { data });
+    scene.setStatus(kinds.app, guid, { revision: { change: changeOf(scene.app()), version: 3, deployed: 3, droplets: [] } });
+    await scene.ok('rollback', 'shop', '-f');
+    expect(scene.app().spec.currentDropletRef).toEqual({ name: second });
+  });
+
+  it('without a version reads the records and the settings once each before it asks', async () => {
+    await twoRevisions();
+    const read = (plural: string): number =>
+      scene.cluster.server.callsOf(`^GET .*/${plural}/${revisionsName(nameOf(scene.app()))}$`).length;
+    const before = [read('configmaps'), read('secrets')];
+    await scene.cli.run(['rollback', 'shop'], { stdin: 'n\n' });
+    expect([read('configmaps'), read('secrets')]).toEqual(before.map((count) => count + 1));
+  });
+
+  it('without a version returns to the one that serves after a failed push, and says when there is none', async () => {
+    const [first, second] = await twoRevisions();
+    const guid = nameOf(scene.app());
+    scene.setStatus(kinds.app, guid, { revision: { change: changeOf(scene.app()), version: 2, deployed: 1, droplets: [second, first] } });
+    expect(JSON.parse((await scene.ok('rollback', 'shop', '-f', '--json')).stdout)).toMatchObject({ result: { version: 1 } });
+    expect(scene.app().spec.currentDropletRef).toEqual({ name: first });
+    const lines = { head: [], omitted: 0, tail: [] };
+    const failed: Verdict = { ...lines, version: 1, change: 'x', cause: 'exit-code', message: 'No.', at: '2026-08-07T10:16:20Z' };
+    await scene.cluster.memory.mergePatch(configMapType, ns, revisionsName(guid), { data: { 'verdict-1': printVerdict(failed) } });
+    scene.setStatus(kinds.app, guid, { revision: { change: changeOf(scene.app()), version: 2, deployed: 2, droplets: [] } });
+    expect(await run('rollback', 'shop', '-f')).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/App 'shop' has no earlier revision that it can return to\.[^]*kf revisions shop/),
+    });
+  });
+
+  it('after a failed push returns to the version that serves, or tries the failed one again', async () => {
+    const [first, second] = await twoRevisions();
+    const guid = nameOf(scene.app());
+    scene.setStatus(kinds.app, guid, { revision: { change: changeOf(scene.app()), version: 2, deployed: 1, droplets: [second, first] } });
+    await scene.ok('rollback', 'shop', '--version', '2', '-f');
+    expect(scene.app().spec.currentDropletRef).toEqual({ name: second });
+    await scene.ok('rollback', 'shop', '--version', '1', '-f');
+    expect(scene.app().spec.currentDropletRef).toEqual({ name: first });
+    expect([variables(), commands()]).toEqual([{ COLOUR: 'red' }, ['serve first']]);
   });
 
   it('of a version that fails says why, and --no-wait ends earlier', async () => {
@@ -304,14 +355,47 @@ describe('rollback', () => {
   it('that ended between its writes is finished by the same command', async () => {
     const [first] = await twoRevisions();
     const env = scene.app().spec.envSecretName ?? '';
-    const secret = scene.cluster.memory.peek(secretType, ns, env);
-    await scene.cluster.memory.delete(secretType, ns, env);
+    const { memory } = scene.cluster;
+    const { intercept } = memory;
+    memory.intercept = (verb, type, name) => {
+      if (verb === 'patch' && name === env) throw new KubeError('failed', `refused: '${env}'`, { status: 422, reason: 'Invalid' });
+      return intercept(verb, type, name);
+    };
     // The commands are written, and the variables cannot be.
     expect(await run('rollback', 'shop', '--version', '1', '-f')).toMatchObject({ code: 1, stderr: expect.stringContaining(`'${env}'`) });
     expect([commands(), scene.app().spec.currentDropletRef?.name === first]).toEqual([['serve first'], false]);
     expect(scene.app().metadata.annotations).not.toHaveProperty(annotations.applying);
-    await scene.cluster.add(secretType, { metadata: { name: env, namespace: ns }, data: secret?.data ?? {} });
+    memory.intercept = intercept;
     await scene.ok('rollback', 'shop', '--version', '1', '-f');
     expect([scene.app().spec.currentDropletRef?.name, variables()]).toEqual([first, { COLOUR: 'red' }]);
+  });
+
+  it.each([[['--version', '2']], [[]]])(
+    'of an app whose variables are lost brings back those of the revision that serves: %j',
+    async (flags) => {
+      const [, second] = await twoRevisions();
+      scene.setStatus(kinds.app, nameOf(scene.app()), {
+        revision: { change: changeOf(scene.app()), version: 2, deployed: 2, droplets: [] },
+      });
+      await scene.cluster.memory.delete(secretType, ns, scene.app().spec.envSecretName ?? '');
+      expect(JSON.parse((await scene.ok('rollback', 'shop', ...flags, '-f', '--json')).stdout)).toMatchObject({ result: { version: 2 } });
+      expect([scene.app().spec.currentDropletRef?.name, variables()]).toEqual([second, { SIZE: '1' }]);
+      new RevisionScene(scene).serves(2);
+      const again = await run('rollback', 'shop', '--version', '2', '-f');
+      expect(again.stderr).toContain('is the same as the deployed revision.');
+    },
+  );
+
+  it('of an app whose variables were set again after they were lost brings back those of the revision that serves', async () => {
+    const [, second] = await twoRevisions();
+    scene.setStatus(kinds.app, nameOf(scene.app()), { revision: { change: changeOf(scene.app()), version: 2, deployed: 2, droplets: [] } });
+    await scene.cluster.memory.delete(secretType, ns, scene.app().spec.envSecretName ?? '');
+    expect((await scene.ok('set-env', 'shop', 'NEW', 'x')).stderr).toContain(
+      "'kf rollback shop' brings back those of the version that serves",
+    );
+    expect(JSON.parse((await scene.ok('rollback', 'shop', '-f', '--json')).stdout)).toMatchObject({ result: { version: 2 } });
+    expect([scene.app().spec.currentDropletRef?.name, variables()]).toEqual([second, { SIZE: '1' }]);
+    new RevisionScene(scene).serves(2);
+    expect((await run('rollback', 'shop', '--version', '2', '-f')).stderr).toContain('is the same as the deployed revision.');
   });
 });

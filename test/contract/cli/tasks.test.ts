@@ -208,7 +208,10 @@ describe('run-task', () => {
     const run = runTask('-c', 'rake', '--name', 'lost', '--wait');
     await vi.waitFor(() => expect(cluster.memory.all(jobType)).toHaveLength(1), patienceMs);
     await cluster.memory.delete(kinds.task, ns, tasks()[0]?.metadata.name ?? '');
-    expect(await run).toMatchObject({ code: 1, stderr: expect.stringContaining("Task 'lost' was deleted meanwhile.") as string });
+    expect(await run).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/Task 'lost' was deleted meanwhile\.\n[^]*\n {3}kf tasks shop\n/) as string,
+    });
   });
 
   it('an interrupted --wait leaves the task alone and names the commands for it', async () => {
@@ -360,7 +363,7 @@ describe('terminate-task', () => {
     expect(stdout).toMatch(/^failure reason: +The task was cancelled\.$/m);
     const again = await cli.run(['terminate-task', 'shop', '1']);
     expect(again.code).toBe(1);
-    expect(again.stderr).toContain('Task state is FAILED and therefore cannot be canceled\n');
+    expect(again.stderr).toMatch(/Task state is FAILED and therefore cannot be canceled\n[^]*\n {3}kf tasks shop\n/);
   });
 
   it('shows the task as CANCELING until the controller has ended it', async () => {

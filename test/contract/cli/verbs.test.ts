@@ -212,7 +212,7 @@ describe('start, stop and restart', () => {
     await cluster.memory.mergePatch(kinds.app, ns, 'my-app-guid', later);
     const run = await running;
     expect(run.code).toBe(1);
-    expect(run.stderr).toContain("A later change of app 'my-app' (by bob) has overtaken this one.");
+    expect(run.stderr).toMatch(/A later change of app 'my-app' \(by bob\) has overtaken this one\.\n[^]*\n {3}kf app my-app\n/);
   });
 
   it.each(['SIGINT', 'SIGTERM'] as const)('%s ends a wait with 130', async (signal) => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { askedMs, timeoutFrom, timeoutWarnings } from '../../../src/lib/cf/timeouts.ts';
+import { askedMs, timeoutFrom, timeoutWarnings, twiceAsLong } from '../../../src/lib/cf/timeouts.ts';
 
 test.each([
   ['10', 600_000],
@@ -16,6 +16,11 @@ test('a timeout without a setting has its default', () => {
   expect(timeoutFrom({ CF_STAGING_TIMEOUT: '' }, 'CF_STAGING_TIMEOUT')).toBe(15 * 60_000);
   expect(timeoutFrom({ CF_DIAL_TIMEOUT: '2.5' }, 'CF_DIAL_TIMEOUT')).toBe(2500);
   expect(timeoutWarnings({ CF_STAGING_TIMEOUT: '' }, ['CF_STAGING_TIMEOUT'])).toEqual([]);
+});
+
+test('the hint after a limit that was too short names a longer one, whatever was set', () => {
+  expect(twiceAsLong('CF_STARTUP_TIMEOUT', 15 * 60_000)).toBe('CF_STARTUP_TIMEOUT=30 gives it 30 minutes.');
+  expect(twiceAsLong('CF_STAGING_TIMEOUT', 30_000)).toBe('CF_STAGING_TIMEOUT=1 gives it 1 minute.');
 });
 
 test.each(['abc', '0', '-1', '15m', 'Infinity', 'NaN'])('%s is not a time, so the default is used, with a warning', (text) => {

@@ -58,6 +58,16 @@ test('variables come from files and flags', async () => {
   );
 });
 
+test('a missing file has the class of what does not exist, whatever names it', async () => {
+  await write('manifest.yml', 'applications: [{name: a}]');
+  const absent = { code: 'not-found' };
+  await expect(readPushPlan(folder, { manifest: 'nope.yml' })).rejects.toMatchObject(absent);
+  await expect(readPushPlan(folder, { varsFiles: ['nope.yml'] })).rejects.toMatchObject(absent);
+  await expect(readPushPlan(folder, { path: 'gone' })).rejects.toMatchObject(absent);
+  await write('manifest.yml', 'applications: [{name: a, path: gone}]');
+  await expect(readPushPlan(folder, {})).rejects.toMatchObject(absent);
+});
+
 test('the message about a missing path names its origin', async () => {
   await expect(readPushPlan(folder, { name: 'a', path: 'gone' })).rejects.toThrow(
     "Incorrect Usage: The specified path 'gone' does not exist.",

@@ -18,6 +18,7 @@ test.each<[string, boolean, DeploymentStatus]>([
   ['an instance that starts', false, status('Starting', { reason: 'Instances', generations: [old, next(0)] })],
   ['an instance that is ready', true, status('Starting', { reason: 'Instances', generations: [old, next(1)] })],
   ['one whose first answer is awaited', false, status('Starting', { reason: 'Serving', generations: [old, next(1)] })],
+  ['one beside others that fail their check', false, status('Starting', { reason: 'HealthCheckFailed', generations: [old, next(1)] })],
   ['one that has answered', true, status('Starting', { reason: 'HealthCheckFailed', generations: [old, next(1, { verified: true })] })],
   ['a process that has not looked at the change', false, status('Pending', { reason: 'Reconciling', generations: [next(1)] })],
   ['a change that cannot begin', false, status('Pending', { reason: 'VcapServicesNotWritten', generations: [next(1)] })],

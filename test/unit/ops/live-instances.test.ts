@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import type { IndexedInstance } from '../../../src/lib/api/app.ts';
+import { instanceOf } from '../../../src/controller/instances/pod-state.ts';
 import type { Pod } from '../../../src/lib/api/pod-kind.ts';
 import { labels } from '../../../src/lib/api/group.ts';
 import type { Stored } from '../../../src/lib/api/object.ts';
@@ -45,6 +46,26 @@ test('pods that are not in the status count as instances, ready or starting', ()
     { index: 0, state: 'RUNNING', pod: 'a' },
     { index: 1, state: 'STARTING', pod: 'b' },
   ]);
+});
+
+test.each<[string, boolean, string | undefined, string]>([
+  ['ready', true, '2026-01-01T00:00:05Z', '2026-01-01T00:00:09Z'],
+  ['starting', false, '2026-01-01T00:00:05Z', '2026-01-01T00:00:05Z'],
+  ['about to start', false, undefined, '2026-01-01T00:00:02Z'],
+])('an instance that is not in the status has the time that the status will have: one that is %s', (_state, ready, startedAt, since) => {
+  const made = pod('a', 0, { ready });
+  const state = startedAt === undefined ? {} : { running: { startedAt } };
+  const status = {
+    conditions: [
+      { type: 'PodScheduled', status: 'True' as const, lastTransitionTime: '2026-01-01T00:00:02Z' },
+      { type: 'Ready', status: ready ? ('True' as const) : ('False' as const), lastTransitionTime: '2026-01-01T00:00:09Z' },
+    ],
+    containerStatuses: [{ name: 'application', ready, restartCount: 0, image: '', imageID: '', state }],
+  };
+  const facts = { now: Date.parse('2026-01-01T00:00:10Z'), expectations: { startSeconds: 60 }, firstSeen: () => 0, wasSeen: () => false };
+  const seen = { ...made, status };
+  expect(withPods([], process, [seen], 1)).toMatchObject([{ index: 0, timestamp: since }]);
+  expect(instanceOf(seen, facts)).toMatchObject({ index: 0, since });
 });
 
 test('two versions with the same index are one instance', () => {

@@ -86,6 +86,36 @@ test('all errors are reported at once, in the order of the file, with the known 
   );
 });
 
+test('what is no YAML, keys that stand twice and wrong domains are reported at once too', () => {
+  const broken = 'org: a: b\nregistry: [a\nspace: "x" y\n';
+  expect(faults(broken).map((line) => line.split(': ', 1)[0])).toEqual([
+    'Incorrect Usage',
+    'setup.yaml:1:6',
+    'setup.yaml:3:1',
+    'setup.yaml:3:12',
+  ]);
+  const text = 'org: a\ngatewayPort: 0\norg: b\ntlsSecrets: { Shop.example: infra/shop, _: infra/bar }\n';
+  expect(faults(text)).toEqual([
+    "Incorrect Usage: setup.yaml:2:14: the key 'gatewayPort' is a port, from 1 to 65535, and not 0.",
+    "setup.yaml:3:1: The key 'org' stands twice in this map.",
+    ...[
+      ['15', 'Shop.example'],
+      ['41', '_'],
+    ].map(
+      ([column, name]) =>
+        `setup.yaml:4:${column}: the key 'tlsSecrets' names domains in lower case, such as apps.example.com, and not "${name}".`,
+    ),
+  ]);
+});
+
+test('a missing file has the class of what does not exist', async () => {
+  const missing = path.join(folder, 'missing.yaml');
+  await expect(readSetupFile(missing)).rejects.toMatchObject({
+    code: 'not-found',
+    message: `Incorrect Usage: The specified path '${missing}' does not exist.`,
+  });
+});
+
 test('valid settings are accepted', () => {
   const text = [
     'domain: apps.example.com',

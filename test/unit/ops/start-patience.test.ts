@@ -4,6 +4,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { annotations, kinds, labels } from '../../../src/lib/api/group.ts';
 import type { Stored } from '../../../src/lib/api/object.ts';
 import type { CFApp } from '../../../src/lib/api/types.generated.ts';
+import { continueDeployment } from '../../../src/lib/ops/apps/deployments.ts';
 import { restartApp, startApp, waitUntilServing } from '../../../src/lib/ops/apps/lifecycle.ts';
 import { scaleApp } from '../../../src/lib/ops/apps/scale.ts';
 import type { SpaceSession } from '../../../src/lib/session/session.ts';
@@ -91,4 +92,19 @@ test.each([
   const { generation } = session.cluster instanceof MemoryCluster ? (session.cluster.peek(kinds.process, ns, process)?.metadata ?? {}) : {};
   await session.cluster.mergePatch(kinds.process, ns, process, { status: { observedGeneration: generation } }, { subresource: 'status' });
   expect((await scaling)[1]).toContain(`Timed out after ${time} waiting for 2 instances of '${process}'`);
+});
+
+test('continue-deployment says after 20 s that no controller has taken it up, and waits longer for one that has', async () => {
+  const { session, app } = await scene('STARTED');
+  const paused = await restartApp(session, app, { strategy: 'canary', instanceSteps: [20] });
+  const status = { deployment: { id: paused.deployId, phase: 'Paused', step: 1, message: 'The canary has reached step 1 of 1.' } };
+  const current = await session.cluster.mergePatch(kinds.app, ns, guid, { status }, { subresource: 'status' });
+  const continued = await continueDeployment(session, current);
+  expect(continued.app.spec.rollout).toMatchObject({ step: 2 });
+  const told = "The change of app 'slow' is accepted, but no controller has taken it up; it waits in the cluster.";
+  expect(await endOf(waitUntilServing(session, continued.app, continued.deployId))).toEqual([20, told]);
+  expect(await endOf(waitUntilServing(session, continued.app, continued.deployId, { wait: false }))).toEqual([20, told]);
+  await takeUp(session, continued.deployId);
+  const [, message] = await endOf(waitUntilServing(session, continued.app, continued.deployId));
+  expect(message).toContain("Start app timeout: after 10.5 min app 'slow' still waits for: instance 0");
 });

@@ -51,15 +51,15 @@ describe('kf that was started as cf names commands as cf', () => {
 
   it('in a failure, and in the error of each of several apps, but not in the lines of an app', () => {
     const { terminal, said } = startedAsCf(true);
-    const { code, message } = error();
-    const apps = [{ name: 'shop', error: { code, message } }, { name: 'bag' }];
+    const { code, message, hints } = error();
+    const apps = [{ name: 'shop', error: { code, message, hints } }, { name: 'bag' }];
     printFailure(terminal, new KfError(code, message, { hints: ['kf push shop'], details: { apps, logTail: ['kf push says the app'] } }));
     expect(JSON.parse(said())).toMatchObject({
       error: {
         message: "Run 'cf setup' first.",
         hints: ['cf push shop'],
         details: {
-          apps: [{ name: 'shop', error: { code, message: "Run 'cf setup' first." } }, { name: 'bag' }],
+          apps: [{ name: 'shop', error: { code, message: "Run 'cf setup' first.", hints: ['cf push shop'] } }, { name: 'bag' }],
           logTail: ['kf push says the app'],
         },
       },

@@ -22,6 +22,10 @@ describe('text from others on a terminal', () => {
     [`${esc}[38;2;5;6;8mrgb${esc}[39m`, `${esc}[38;2;5;6;8mrgb${esc}[39m`],
     [`${esc}[4:3mcurly${esc}[24m`, `${esc}[4:3mcurly${esc}[24m`],
     [`${esc}[1mbold${esc}[22m ${esc}[44mblue${esc}[49m`, `${esc}[1mbold${esc}[22m ${esc}[44mblue${esc}[49m`],
+    ...['38:5:8', '48:2:5:6:8', '58:2::5:6:8', '038;5;8', '38;5;8;48;2;8;8;8;1', '97;107'].map((code) => [
+      `${esc}[${code}mx${esc}[0m`,
+      `${esc}[${code}mx${esc}[0m`,
+    ]),
     // A colour ends with its line.
     [`${esc}[31mred\nnext`, `${esc}[31mred${esc}[0m\nnext`],
     [`${esc}[97;100mloud`, `${esc}[97;100mloud${esc}[0m`],
@@ -29,6 +33,13 @@ describe('text from others on a terminal', () => {
     [`${esc}[8mhidden${esc}[0m`, `hidden${esc}[0m`],
     [`${esc}[31;8mhidden`, 'hidden'],
     [`${esc}[5mblink`, 'blink'],
+    // Concealed text in every form, also behind a colour that a terminal does not know or that lacks numbers.
+    ...['08', '8:1', '4:8', '1:8', '0;8', ';8', '264', '4294967304'].map((code) => [`${esc}[${code}mhidden`, 'hidden']),
+    ...['38;9;8', '38:9:8', '38:9;8', '48;1;8', '58:6:8', '038;9;8', '38;;8', '38', '38;5', '38;2;8', '38;2;1;8', '38:2:8'].map((code) => [
+      `${esc}[${code}mhidden`,
+      'hidden',
+    ]),
+    ...['38;5;1:8', '38;5:8', '38:5;8', '38;5;1;8', '38;2;1;2;3;8', '38:2::1:2:3;8'].map((code) => [`${esc}[${code}mhidden`, 'hidden']),
     [`${esc}[>4;2mmodify keys`, 'modify keys'],
     [`${esc}[?4mx`, 'x'],
     [`${esc}[${'1;'.repeat(1000)}mx`, 'x'],

@@ -124,7 +124,7 @@ test.each([
   ['flag', "Incorrect Usage: The specified path './none' does not exist."],
   ['manifest', 'File not found locally, make sure the file exists at given path ./none'],
 ] as const)('a missing path from a %s is reported with its origin', (namedBy, message) => {
-  expect(() => resolveSource('./none', namedBy)).toThrow(expect.objectContaining({ code: 'usage', message }));
+  expect(() => resolveSource('./none', namedBy)).toThrow(expect.objectContaining({ code: 'not-found', message }));
 });
 
 test('a file is an archive, and anything else is refused', () => {

@@ -18,6 +18,11 @@ export interface AppChange {
   annotations?: Record<string, string | null>;
 }
 
+/** The app was there when the command began. */
+export function appGone({ spec: { displayName } }: Stored<CFApp>): KfError {
+  return new KfError('not-found', `App '${displayName}' was deleted meanwhile.`, { hints: ['kf apps'] });
+}
+
 /** Patches the app as it was last seen. @param change computed again for each version; undefined: nothing to do */
 export async function changeApp(
   session: SpaceSession,
@@ -32,7 +37,7 @@ export async function changeApp(
     const metadata = { ...defined({ labels }), annotations: { ...wanted.annotations, [annotations.changedBy]: changedBy } };
     return { metadata, ...defined({ spec }) };
   };
-  const gone = (): KfError => new KfError('not-found', `App '${app.spec.displayName}' was deleted meanwhile.`);
+  const gone = (): KfError => appGone(app);
   return (await patchAsRead(session.cluster, { type: kinds.app, object: app, gone }, patchFor, session.signal)).object;
 }
 

@@ -9,6 +9,7 @@ import type { CFApp } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { changeApp } from './changes.ts';
+import { overtaken } from './rollout-wait.ts';
 
 const deployIdOf = ({ metadata }: Stored<CFApp>): string => metadata.annotations?.[annotations.deployId] ?? '';
 
@@ -31,7 +32,7 @@ async function dropletBefore({ cluster, space, signal, bin }: SpaceSession, app:
 /**
  * Returns to the version before the app's present change: the app gets its droplet back, and the controller its instances. Variables and settings of
  * processes stay, as in cf; they take effect with the next start. Nothing is written when it is canceled already.
- * @throws KfError `not-found` when no change is under way, or no version has served before it
+ * @throws KfError `not-found` when no change is under way, or no version has served before it, `conflict` when a later change has overtaken it
  */
 export async function cancelDeployment(session: SpaceSession, app: Stored<CFApp>): Promise<Stored<CFApp>> {
   const id = deployIdOf(app);
@@ -41,7 +42,8 @@ export async function cancelDeployment(session: SpaceSession, app: Stored<CFApp>
   if (droplet === undefined) throw noneActive(session, app);
   return changeApp(session, app, (current) => {
     const now = deploymentStateOf(current);
-    if (deployIdOf(current) !== id || (now !== 'DEPLOYING' && now !== 'PAUSED')) throw noneActive(session, current);
+    if (deployIdOf(current) !== id) throw overtaken(current);
+    if (now !== 'DEPLOYING' && now !== 'PAUSED') throw noneActive(session, current);
     const asked: Omit<RolloutPatch, 'id'> = rolloutOf(current) ?? { strategy: null, maxInFlight: null, instanceSteps: null, step: null };
     return { spec: { currentDropletRef: { name: droplet }, rollout: { ...asked, id, canceled: true } } };
   });
@@ -49,7 +51,7 @@ export async function cancelDeployment(session: SpaceSession, app: Stored<CFApp>
 
 /**
  * Lets a paused canary go to its next step, or after the last one replace all instances. Wait with `waitUntilServing`.
- * @throws KfError `not-found` when no change is under way, `conflict` when it is not paused
+ * @throws KfError `not-found` when no change is under way, `conflict` when it is not paused, or a later change has overtaken it
  */
 export async function continueDeployment(session: SpaceSession, app: Stored<CFApp>): Promise<{ app: Stored<CFApp>; deployId: string }> {
   const id = deployIdOf(app);
@@ -58,8 +60,8 @@ export async function continueDeployment(session: SpaceSession, app: Stored<CFAp
     // Another continuation has gone to this step already.
     if (deployIdOf(current) === id && step !== undefined && canaryOf(current)?.step === step + 1) return undefined;
     const state = deploymentStateOf(current);
-    if (deployIdOf(current) !== id || state === undefined || state === 'DEPLOYED' || state === 'CANCELED')
-      throw noneActive(session, current);
+    if (deployIdOf(current) !== id) throw overtaken(current);
+    if (state === undefined || state === 'DEPLOYED' || state === 'CANCELED') throw noneActive(session, current);
     if (state !== 'PAUSED') {
       const message = `Cannot continue a deployment with status: ACTIVE and reason: ${state}`;
       throw new KfError('conflict', message, { hints: [`${session.bin} app ${current.spec.displayName}`] });

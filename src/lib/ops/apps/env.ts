@@ -1,7 +1,7 @@
 // The environment of an app: the user's variables and those of the platform.
 
 import { secretType, type Secret } from '../../api/core.ts';
-import { processesOf } from '../../api/app.ts';
+import { hadVariables, processesOf } from '../../api/app.ts';
 import { annotations, kinds, labels } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
 import type { EnvDetails } from '../../api/results.ts';
@@ -64,13 +64,22 @@ export async function readEnv(session: SpaceSession, app: Stored<CFApp>): Promis
   };
 }
 
-/** The app's env Secret; created for an app of other tools that has none. */
-async function ensureSecret(session: SpaceSession, app: Stored<CFApp>): Promise<Stored<Secret>> {
+/**
+ * The app's env Secret; created for an app of other tools that has none, and when it is gone.
+ * @param onMissing called before it is created
+ * @param data of one that is created: base64 by key
+ */
+export async function ensureEnvSecret(
+  session: SpaceSession,
+  app: Stored<CFApp>,
+  { onMissing, data = {} }: { onMissing?: () => void; data?: Record<string, string> } = {},
+): Promise<Stored<Secret>> {
   const found = await readSecret(session, app.spec.envSecretName);
   if (found !== undefined) return found;
+  onMissing?.();
   const { cluster, signal } = session;
   const fresh = buildEnvSecret(app, {}, { changedBy: await session.changedBy(), now: new Date() });
-  const created = await cluster.create(secretType, fresh, { signal });
+  const created = await cluster.create(secretType, { ...fresh, data }, { signal });
   if (app.spec.envSecretName !== created.metadata.name) {
     await changeApp(session, app, () => ({ spec: { envSecretName: created.metadata.name } }));
   }
@@ -85,9 +94,17 @@ async function patchKey(session: SpaceSession, secret: Stored<Secret>, name: str
   await cluster.mergePatch(secretType, space.guid, secret.metadata.name, { metadata, data }, { signal });
 }
 
+/** Tells that the Secret with the variables of an app that was started before is gone; it will be made again without them. */
+export function warnOfLostVariables({ bin, report }: SpaceSession, app: Stored<CFApp>): void {
+  if (!hadVariables(app)) return;
+  const { displayName } = app.spec;
+  const message = `The Secret with the variables of app '${displayName}' was gone, and is made again without them. '${bin} rollback ${displayName}' brings back those of the version that serves.`;
+  report({ type: 'warning', message });
+}
+
 export async function setEnv(session: SpaceSession, app: Stored<CFApp>, name: string, value: string): Promise<void> {
   assertVariable(name, value);
-  await patchKey(session, await ensureSecret(session, app), name, value);
+  await patchKey(session, await ensureEnvSecret(session, app, { onMissing: () => warnOfLostVariables(session, app) }), name, value);
 }
 
 /** Returns false when the variable was not set. */

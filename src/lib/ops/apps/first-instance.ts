@@ -15,5 +15,6 @@ export function hasFirstInstance({ phase, reason, process, generations = [] }: D
   const web = generations.find((generation) => generation.process === webProcess && generation.state === 'Current');
   if (web === undefined || web.ready === 0) return false;
   if (process !== webProcess) return true;
-  return phase === 'Starting' && (web.verified === true || reason !== 'Serving');
+  // With a ready instance this is the reason only once it has answered. Any other one may be about the instances that still start.
+  return phase === 'Starting' && (web.verified === true || reason === 'Instances');
 }

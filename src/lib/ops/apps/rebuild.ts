@@ -37,6 +37,8 @@ export interface RebuildResult {
   lost: LostApp[];
 }
 
+const askAgain = 'Ask again when it answers.';
+
 interface Place {
   session: SpaceSession;
   info: KfInfo;
@@ -76,7 +78,7 @@ async function appsWithDroplet({ cluster, space, signal }: SpaceSession): Promis
 
 async function hasSource({ session, info }: Place, app: Stored<CFApp>): Promise<boolean> {
   const source = packageToBuild(app, packagesOf(app, await ownPackages(session, app)))?.spec.source?.registry.image;
-  return source !== undefined && (await findLost(session, info, [source])).size === 0;
+  return source !== undefined && (await withNamedRegistry(info, () => findLost(session, info, [source]), askAgain)).size === 0;
 }
 
 /** Builds the app's droplet again. An app that runs changes to it; one that is stopped stays so. */
@@ -91,41 +93,49 @@ async function rebuild(session: SpaceSession, app: Stored<CFApp>): Promise<void>
 }
 
 async function outcomeOf(place: Place, app: Stored<CFApp>, dryRun: boolean): Promise<Pick<LostApp, 'state' | 'message'>> {
-  if (!(await hasSource(place, app))) return { state: 'push' };
-  if (dryRun) return { state: 'buildable' };
   try {
+    if (!(await hasSource(place, app))) return { state: 'push' };
+    if (dryRun) return { state: 'buildable' };
     await rebuild(place.session, app);
     return { state: 'rebuilt' };
   } catch (error) {
-    // The others are built all the same.
+    // The others are looked at all the same.
     if (place.session.signal.aborted || !(error instanceof KfError)) throw error;
     return { state: 'failed', message: messageOf(error) };
   }
 }
 
+/** The app as it is now: the builds before it take their time. Undefined when it is gone, or has another droplet. */
+async function unlessChanged({ cluster, space, signal }: SpaceSession, app: Stored<CFApp>): Promise<Stored<CFApp> | undefined> {
+  const present = await cluster.get(kinds.app, space.guid, app.metadata.name, signal);
+  return present?.spec.currentDropletRef?.name === app.spec.currentDropletRef?.name ? present : undefined;
+}
+
 /**
- * Looks in all spaces for apps whose droplet the registry does not have, and builds those whose source it has, one after the other.
+ * Looks in all spaces for apps whose droplet the registry does not have, and then builds those whose source it has, one after the other.
  * @throws KfError when the registry does not answer, or the user may not read all spaces
  */
 export async function rebuildLost(session: Session, { dryRun }: { dryRun: boolean }): Promise<RebuildResult> {
   const info = await session.info();
   const result: RebuildResult = { dryRun, intact: 0, lost: [] };
   session.report({ type: 'awaiting', what: 'the registry to name what it has lost' });
+  const lost: (FoundApp & { inSpace: SpaceSession })[] = [];
   for (const inSpace of await spacesOf(session)) {
     const found = await appsWithDroplet(inSpace);
     const images = found.map(({ image }) => image);
-    const lost = await withNamedRegistry(info, () => findLost(inSpace, info, images), 'Ask again when it answers.');
-    for (const { app, image } of found) {
-      if (!lost.has(image)) {
-        result.intact += 1;
-        continue;
-      }
-      const { displayName: name } = app.spec;
-      const place = { org: inSpace.org.name, space: inSpace.space.name };
-      if (!dryRun) session.report({ type: 'awaiting', what: `app '${name}' of ${place.org}/${place.space} to be built again` });
-      const outcome = await outcomeOf({ session: inSpace, info }, app, dryRun);
-      result.lost.push({ app: name, guid: app.metadata.name, ...place, image, ...outcome });
-    }
+    const gone = await withNamedRegistry(info, () => findLost(inSpace, info, images), askAgain);
+    const ofSpace = found.filter(({ image }) => gone.has(image));
+    result.intact += found.length - ofSpace.length;
+    lost.push(...ofSpace.map((one) => ({ ...one, inSpace })));
+  }
+  for (const { app, image, inSpace } of lost) {
+    const { displayName: name } = app.spec;
+    const place = { org: inSpace.org.name, space: inSpace.space.name };
+    const present = await unlessChanged(inSpace, app);
+    if (present === undefined) continue;
+    if (!dryRun) session.report({ type: 'awaiting', what: `app '${name}' of ${place.org}/${place.space} to be built again` });
+    const outcome = await outcomeOf({ session: inSpace, info }, present, dryRun);
+    result.lost.push({ app: name, guid: app.metadata.name, ...place, image, ...outcome });
   }
   session.report({ type: 'done' });
   return result;

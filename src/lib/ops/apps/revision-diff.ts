@@ -71,7 +71,7 @@ export async function diffRevisions(
   const found = await findRevisions(session, app);
   const [newest, former] = found;
   if (newest === undefined)
-    throw new KfError('not-found', `No revisions for app ${displayName}`, { hints: [`${session.bin} start ${displayName}`] });
+    throw new KfError('not-found', `No revisions for app ${displayName}`, { hints: [`${session.bin} restart ${displayName}`] });
   const to = versions.to === undefined ? newest : pickRevision(found, versions.to, command);
   const from = versions.from === undefined ? former : pickRevision(found, versions.from, command);
   if (from === undefined) throw new KfError('not-found', `App '${displayName}' has one revision only.`, { hints: [command] });

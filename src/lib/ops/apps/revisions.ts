@@ -1,11 +1,12 @@
 // The revisions of an app: list them, show one.
 
-import { configMapType, secretType } from '../../api/core.ts';
+import { configMapType, secretType, type Secret } from '../../api/core.ts';
 import type { Stored } from '../../api/object.ts';
 import type { RevisionDetails, RevisionSummary } from '../../api/results.ts';
 import { mostDeployable, readRecords, revisionsName, settingsIn } from '../../api/revisions.ts';
 import type { RevisionRecord, RevisionSettings } from '../../api/revisions.ts';
 import type { CFApp } from '../../api/types.generated.ts';
+import { readVerdicts } from '../../api/verdicts.ts';
 import { defined } from '../../defined.ts';
 import { KfError } from '../../errors.ts';
 import type { SpaceSession } from '../../session/session.ts';
@@ -15,6 +16,8 @@ import { listDroplets } from './droplets.ts';
 export interface FoundRevision {
   record: RevisionRecord;
   summary: RevisionSummary;
+  /** The whole app never served by it, as far as is known: its record says so, or why it failed is kept. */
+  failed: boolean;
 }
 
 /** All revisions of the app, newest first. */
@@ -26,10 +29,15 @@ export async function findRevisions(session: SpaceSession, app: Stored<CFApp>): 
   ]);
   const present = new Set(droplets.map(({ guid }) => guid));
   const deployed = app.spec.desiredState === 'STARTED' ? app.status?.revision?.deployed : undefined;
+  const failed = new Set(readVerdicts(map).map(({ version }) => version));
   return readRecords(map).map((record, index) => {
-    const { settings, ...shown } = record;
+    const { settings, neverServed, ...shown } = record;
     const deployable = index < mostDeployable && settings !== undefined && present.has(record.droplet);
-    return { record, summary: { ...shown, deployed: record.version === deployed, deployable } };
+    return {
+      record,
+      summary: { ...shown, deployed: record.version === deployed, deployable },
+      failed: neverServed ?? failed.has(record.version),
+    };
   });
 }
 
@@ -45,14 +53,22 @@ export function pickRevision(found: readonly FoundRevision[], version: number, c
   return revision;
 }
 
+/** Finds the settings of a revision; undefined when they are not kept any more. */
+export type SettingsOf = (record: RevisionRecord) => Promise<RevisionSettings | undefined>;
+
+/** Reads the settings of all revisions with one request, when the first ones are asked for. */
+export function settingsReader({ cluster, space, signal }: SpaceSession, app: Stored<CFApp>): SettingsOf {
+  let kept: Promise<Stored<Secret> | undefined> | undefined;
+  return async ({ settings }) => {
+    if (settings === undefined) return undefined;
+    kept ??= cluster.get(secretType, space.guid, revisionsName(app.metadata.name), signal);
+    return settingsIn(await kept, settings);
+  };
+}
+
 /** The settings of a revision; undefined when they are not kept any more. */
-export async function readSettings(
-  { cluster, space, signal }: SpaceSession,
-  app: Stored<CFApp>,
-  { settings }: RevisionRecord,
-): Promise<RevisionSettings | undefined> {
-  if (settings === undefined) return undefined;
-  return settingsIn(await cluster.get(secretType, space.guid, revisionsName(app.metadata.name), signal), settings);
+export function readSettings(session: SpaceSession, app: Stored<CFApp>, record: RevisionRecord): Promise<RevisionSettings | undefined> {
+  return settingsReader(session, app)(record);
 }
 
 /** The variables of a revision as texts. */

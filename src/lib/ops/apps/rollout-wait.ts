@@ -2,22 +2,24 @@
 
 import { adviceOn } from '../../api/advice.ts';
 import { isBuilt } from '../../api/app.ts';
+import { awaitedIn } from '../../api/awaited.ts';
 import { causeOfDeployment } from '../../api/causes.ts';
 import { annotations, kinds, labels } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
 import { hasPaused, isCanceled } from '../../api/rollout.ts';
 import type { CFApp, CFProcess, DeploymentStatus } from '../../api/types.generated.ts';
-import { askedMs, timeoutFrom } from '../../cf/timeouts.ts';
+import { askedMs, minutesOf, timeoutFrom, twiceAsLong } from '../../cf/timeouts.ts';
 import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { KubeError } from '../../kube/errors.ts';
 import { watchObject, type WatchUntilOptions } from '../../kube/watch-list.ts';
 import type { LogEnds } from '../../kube/lines.ts';
 import type { SpaceSession } from '../../session/session.ts';
+import { appGone } from './changes.ts';
 import { hasFirstInstance } from './first-instance.ts';
 import { logOfFailure } from './last-lines.ts';
 import { memoryAskedFor } from './process-memory.ts';
-import { absentAfterMs, awaitedIn, nobodyTookUp, unlessAbsent } from '../controller-wait.ts';
+import { absentAfterMs, nobodyTookUp, unlessAbsent } from '../controller-wait.ts';
 import type { OpEvent, Report } from '../../events.ts';
 
 /** Added for the steps before and after the app's own time. */
@@ -64,15 +66,18 @@ export async function startTimeoutOf(session: SpaceSession, app: Stored<CFApp>):
   return startTimeoutMs(env, ownSecondsOf(items));
 }
 
-/** The controller's status of this change; undefined while the status is about an earlier one. */
+/** The controller's status of this change; undefined while the status is about an earlier one, or about the pause at an earlier step. */
 function deploymentOf(app: Stored<CFApp>, deployId: string): DeploymentStatus | undefined {
   const deployment = app.status?.deployment;
-  return deployment?.id === deployId ? deployment : undefined;
+  const isEarlierPause = deployment?.phase === 'Paused' && !hasPaused(app);
+  return deployment?.id === deployId && !isEarlierPause ? deployment : undefined;
 }
 
-function overtaken(app: Stored<CFApp>): KfError {
+/** The error of a command about a change that a later one has replaced. */
+export function overtaken(app: Stored<CFApp>): KfError {
   const by = app.metadata.annotations?.[annotations.changedBy] ?? 'somebody';
   return new KfError('conflict', `A later change of app '${app.spec.displayName}' (by ${by}) has overtaken this one.`, {
+    hints: [`kf app ${app.spec.displayName}`],
     details: { reason: 'superseded', by },
   });
 }
@@ -82,10 +87,7 @@ function wasCanceled({ spec: { displayName } }: Stored<CFApp>, bin = 'kf'): KfEr
   return new KfError('conflict', 'Deployment has been canceled', { hints: [`${bin} app ${displayName}`], details: { reason: 'canceled' } });
 }
 
-/** A pause that is reported may be that of the step before. */
-function isUnderWay(app: Stored<CFApp>, { phase }: DeploymentStatus): boolean {
-  return phase === 'Pending' || phase === 'Starting' || (phase === 'Paused' && !hasPaused(app));
-}
+const isUnderWay = ({ phase }: DeploymentStatus): boolean => phase === 'Pending' || phase === 'Starting';
 
 function progressOf({ phase, message, generations = [] }: DeploymentStatus): OpEvent {
   const current = generations.filter((generation) => generation.state === 'Current');
@@ -130,7 +132,7 @@ interface LastView {
 }
 
 async function timedOut(cluster: Cluster, { app, outage }: LastView, deployId: string, options: RolloutWaitOptions): Promise<KfError> {
-  const minutes = Math.round(options.timeoutMs / 600) / 100;
+  const minutes = minutesOf(options.timeoutMs);
   const deployment = app === undefined ? undefined : deploymentOf(app, deployId);
   const name = app?.spec.displayName ?? '';
   const awaited = awaitedIn(deployment?.message ?? 'the controller to take up the change');
@@ -142,7 +144,7 @@ async function timedOut(cluster: Cluster, { app, outage }: LastView, deployId: s
     );
   }
   return new KfError('timeout', `Start app timeout: after ${minutes} min app '${name}' still waits for: ${awaited}`, {
-    hints: [`${options.bin ?? 'kf'} logs ${name} --recent`, 'CF_STARTUP_TIMEOUT=10 gives it ten minutes.'],
+    hints: [`${options.bin ?? 'kf'} logs ${name} --recent`, twiceAsLong('CF_STARTUP_TIMEOUT', options.timeoutMs)],
     details:
       app === undefined || deployment === undefined ? {} : facts(deployment, await logOfFailure(cluster, app, deployment, options.signal)),
   });
@@ -177,14 +179,14 @@ export async function waitForRollout(
   const last: LastView = { app, outage: undefined };
   const check = (seen: Stored<CFApp> | undefined, alive: () => void): RolloutOutcome | undefined => {
     Object.assign(last, { app: seen, outage: undefined });
-    if (seen === undefined) throw new KfError('not-found', `App '${app.spec.displayName}' was deleted meanwhile.`);
+    if (seen === undefined) throw appGone(app);
     if (seen.metadata.annotations?.[annotations.deployId] !== deployId) throw overtaken(seen);
     if (isCanceled(seen)) throw wasCanceled(seen, options.bin);
     const deployment = deploymentOf(seen, deployId);
     if (deployment === undefined) return undefined;
     alive();
     const enough = options.firstInstance === true && hasFirstInstance(deployment);
-    if (!enough && isUnderWay(seen, deployment)) {
+    if (!enough && isUnderWay(deployment)) {
       report(progressOf(deployment));
       return undefined;
     }

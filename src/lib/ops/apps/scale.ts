@@ -1,6 +1,7 @@
 // scale: instance counts through the scale subresource, sizes through the process itself.
 
 import { instanceCountsOf, webProcess } from '../../api/app.ts';
+import { awaitedIn } from '../../api/awaited.ts';
 import { annotations, kinds, labels } from '../../api/group.ts';
 import { requireCompatible } from '../../api/kf-info.ts';
 import type { Stored } from '../../api/object.ts';
@@ -11,7 +12,7 @@ import { unlessLate } from '../../wait.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { kfVersion } from '../../version.ts';
 import { scaleDirectly } from './direct-scaling.ts';
-import { absentAfterMsWhereDoneDirectly, awaitedIn, nobodyTookUp, unlessAbsent } from '../controller-wait.ts';
+import { absentAfterMsWhereDoneDirectly, nobodyTookUp, unlessAbsent } from '../controller-wait.ts';
 import { changeApp, changeProcess, newDeployId, scaleProcess } from './changes.ts';
 import { waitUntilServing } from './lifecycle.ts';
 import { startTimeoutMs } from './rollout-wait.ts';

@@ -1,19 +1,20 @@
 // Waits for a build, shows its log while it runs, and reports why it failed.
 
 import { adviceOn } from '../../api/advice.ts';
-import { causeOfBuild } from '../../api/causes.ts';
+import { awaitedIn } from '../../api/awaited.ts';
+import { causeOfBuild, type CauseCode } from '../../api/causes.ts';
 import { findCondition } from '../../api/conditions.ts';
 import { conditionTypes, kinds, labels } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
 import type { CFBuild } from '../../api/types.generated.ts';
-import { timeoutFrom } from '../../cf/timeouts.ts';
+import { minutesOf, timeoutFrom, twiceAsLong } from '../../cf/timeouts.ts';
 import { KfError, messageOf } from '../../errors.ts';
 import { watchObject } from '../../kube/watch-list.ts';
 import { stagingLines } from '../../logs/format.ts';
 import { inOrder } from '../../logs/in-order.ts';
 import { followLogs } from '../../logs/stream.ts';
 import type { SpaceSession } from '../../session/session.ts';
-import { absentAfterMs, awaitedIn, unlessAbsent } from '../controller-wait.ts';
+import { absentAfterMs, unlessAbsent } from '../controller-wait.ts';
 
 /** The log of an ended pod is read to its end, but no longer than this. */
 const logGraceMs = 3000;
@@ -40,6 +41,11 @@ function nobodyBuilds(appName: string, again: string): KfError {
   return new KfError('accepted', `The build of app '${appName}' is asked for, but no controller has taken it up; the app is as it was.`, {
     hints: ['kubectl -n kf-system get deployment kf-controller', again],
   });
+}
+
+/** Nothing makes a build again: somebody, or the package that owned it, has taken it away. */
+function deletedBuild(again: string): KfError {
+  return new KfError('build', 'Error staging application: The build was deleted while it ran.', { hints: [again] });
 }
 
 /** Reports the build's log; a lost stream is a warning and never changes the result. */
@@ -72,6 +78,15 @@ interface FailedBuild {
   again: string;
 }
 
+/** A source that no buildpack recognises, and an image that cannot be used, fail the same way again. */
+const failsAgain: ReadonlySet<CauseCode> = new Set([
+  'no-buildpack',
+  'image-not-found',
+  'image-unauthorized',
+  'image-user',
+  'wrong-architecture',
+]);
+
 function buildFailure(session: SpaceSession, { appName, build, tail, again }: FailedBuild): KfError {
   const condition = findCondition(build, conditionTypes.succeeded);
   const message = condition?.message ?? 'the cause is unknown';
@@ -81,8 +96,7 @@ function buildFailure(session: SpaceSession, { appName, build, tail, again }: Fa
   const cause = causeOfBuild(reason, message);
   const hints = adviceOn(cause, { bin: session.bin, app: appName, ns: session.space.guid });
   return new KfError('build', `Error staging application: ${message}`, {
-    // A source that no buildpack recognises fails the same way again.
-    hints: cause === 'no-buildpack' || hints.includes(again) ? hints : [...hints, again],
+    hints: failsAgain.has(cause) || hints.includes(again) ? hints : [...hints, again],
     details: { reason, cause, build: build.metadata.name, logTail: tail },
   });
 }
@@ -107,9 +121,10 @@ export async function waitForBuild(
       { cluster, signal },
       (present, alive) => {
         const check = (live: Stored<CFBuild> | undefined): Stored<CFBuild> | undefined => {
-          if (live?.status?.conditions !== undefined) alive();
-          if (live !== undefined && hasEnded(live)) return live;
-          const awaited = live === undefined ? undefined : findCondition(live, conditionTypes.staging)?.message;
+          if (live === undefined) throw deletedBuild(again);
+          if (live.status?.conditions !== undefined) alive();
+          if (hasEnded(live)) return live;
+          const awaited = findCondition(live, conditionTypes.staging)?.message;
           if (awaited !== undefined && awaited !== '') session.report({ type: 'waiting', reason: awaitedIn(awaited) });
           return undefined;
         };
@@ -129,9 +144,9 @@ export async function waitForBuild(
   } catch (error) {
     await shown?.finish();
     if (!(error instanceof KfError) || error.code !== 'timeout') throw error;
-    const minutes = Math.round(timeoutMs / 600) / 100;
+    const minutes = minutesOf(timeoutMs);
     throw new KfError('timeout', `Error staging application ${appName}: timed out after ${minutes} minute(s)`, {
-      hints: ['CF_STAGING_TIMEOUT=30 gives it thirty minutes.', `${session.bin} logs ${appName} --recent`],
+      hints: [twiceAsLong('CF_STAGING_TIMEOUT', timeoutMs), `${session.bin} logs ${appName} --recent`],
       cause: error,
     });
   }

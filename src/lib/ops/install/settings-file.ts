@@ -1,7 +1,7 @@
 // Reads `-f setup.yaml` and checks it with its schema. All faults are reported at once, each with line and column.
 
 import { nearest } from '../../api/names.ts';
-import { incorrectUsage } from '../../cf/usage.ts';
+import { incorrectUsage, noSuchPath } from '../../cf/usage.ts';
 import { KfError, messageOf } from '../../errors.ts';
 import { isNull, Problems } from '../../manifest/fields.ts';
 import { located, parseTree } from '../../manifest/tree.ts';
@@ -9,13 +9,14 @@ import type { Located, LocatedEntry, LocatedMap, LocatedScalar } from '../../man
 import { readSmallFile } from '../../small-file.ts';
 import { knownKeys, settingsSchema, type Rule, type SetupRequest } from './settings-schema.ts';
 
-/** Reads `-f setup.yaml`. @throws KfError usage naming the file, and line, column and key of each fault */
+/** Reads `-f setup.yaml`. @throws KfError `not-found` without the file; `usage` naming the file, and line, column and key of each fault */
 export async function readSetupFile(file: string): Promise<SetupRequest> {
   let text: string;
   try {
     text = await readSmallFile({ path: file, asGiven: file, what: 'a file of settings' });
   } catch (error) {
     if (error instanceof KfError) throw error;
+    if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) throw noSuchPath(file, { cause: error });
     throw new KfError('usage', `Incorrect Usage: The file ${file} cannot be read: ${messageOf(error)}`, { cause: error });
   }
   return parseSettings(file, text);
@@ -23,13 +24,13 @@ export async function readSetupFile(file: string): Promise<SetupRequest> {
 
 /** The settings in a text. @throws KfError usage */
 export function parseSettings(file: string, text: string): SetupRequest {
+  const problems = new Problems(file);
   try {
-    const tree = parseTree(file, text, `The file ${file} is not valid YAML.`);
+    const tree = parseTree(file, text, { invalid: `The file ${file} is not valid YAML.`, onFault: (at, fault) => problems.add(at, fault) });
     if (tree?.kind !== 'map') {
       const message = tree === undefined ? `${file} is empty; it must hold` : located(file, tree.at, 'The file must hold');
       throw new KfError('usage', `${message} a map of settings, {} for none.`, { hints: [allowed(knownKeys)] });
     }
-    const problems = new Problems(file);
     const settings = new Reader(problems).map(tree, settingsSchema, '');
     problems.throwIfAny();
     return settings;
@@ -87,14 +88,17 @@ class Reader {
           ? this.map(value, rule.keys, key)
           : this.#refuse(value, key, `is a map (${Object.keys(rule.keys).join(', ')})`);
       case 'record':
-        return value.kind === 'map' ? this.#record(value, rule.of, key) : this.#refuse(value, key, 'is a map');
+        return value.kind === 'map' ? this.#record(value, rule, key) : this.#refuse(value, key, 'is a map');
       default:
         return value.kind === 'scalar' ? this.#scalar(value, rule, key) : this.#refuse(value, key, whatOf(rule));
     }
   }
 
-  #record(map: LocatedMap, rule: Rule, key: string): Record<string, unknown> {
-    return Object.fromEntries(map.entries.map((entry) => [entry.key, this.#value(entry.value, rule, `${key}.${entry.key}`)]));
+  #record(map: LocatedMap, { of, names }: RecordRule, key: string): Record<string, unknown> {
+    for (const entry of map.entries)
+      if (names?.matches.test(entry.key) === false)
+        this.#problems.add(entry.keyAt, `the key '${key}' ${names.what} and not ${JSON.stringify(entry.key)}.`);
+    return Object.fromEntries(map.entries.map((entry) => [entry.key, this.#value(entry.value, of, `${key}.${entry.key}`)]));
   }
 
   #scalar(scalar: LocatedScalar, rule: ScalarRule, key: string): unknown {
@@ -103,6 +107,7 @@ class Reader {
   }
 }
 
+type RecordRule = Extract<Rule, { type: 'record' }>;
 type ScalarRule = Exclude<Rule, { type: 'list' | 'map' | 'record' }>;
 
 /** Describes the values of a kind, as the middle of a sentence. */

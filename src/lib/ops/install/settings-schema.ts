@@ -50,8 +50,8 @@ export type Rule =
   /** A list, or a single entry. */
   | { type: 'list'; of: Rule }
   | { type: 'map'; keys: Readonly<Record<string, Rule>> }
-  /** Any keys. */
-  | { type: 'record'; of: Rule };
+  /** Any keys, or those that match. */
+  | { type: 'record'; of: Rule; names?: { what: string; matches: { test: (name: string) => boolean } } };
 
 const text: Rule = { type: 'text' };
 const port: Rule = { type: 'number', least: 1, most: 65_535, what: 'is a port, from 1 to 65535,' };
@@ -82,7 +82,11 @@ export const settingsSchema: Readonly<Record<keyof SetupRequest, Rule>> = {
   httpsPort: port,
   httpRedirect: { type: 'switch' },
   tlsSecret: secret,
-  tlsSecrets: { type: 'record', of: secret },
+  tlsSecrets: {
+    type: 'record',
+    of: secret,
+    names: { what: 'names domains in lower case, such as apps.example.com,', matches: { test: isDomain } },
+  },
   tlsIssuer: {
     type: 'text',
     what: 'is the NAME of a ClusterIssuer, NAMESPACE/NAME of an Issuer, or off,',

@@ -1,13 +1,18 @@
 // Compares the instances in the controller's status with the existing pods, so that the result is right even while no controller runs.
 
 import type { IndexedInstance } from '../../api/app.ts';
+import { runningSince, startingSince } from '../../api/instance-since.ts';
 import { podType, type Pod } from '../../api/pod-kind.ts';
 import { labels } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
+import type { ContainerStatus } from '../../api/pod.ts';
 import type { CFApp, CFProcess } from '../../api/types.generated.ts';
 import { defined } from '../../defined.ts';
 import { KfError } from '../../errors.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import type { ContainerPlace } from '../../kube/last-run.ts';
 import { watchUntil } from '../../kube/watch-list.ts';
+import { statusOf } from '../../logs/targets.ts';
 import type { SpaceSession } from '../../session/session.ts';
 
 const options = ({ space, signal }: SpaceSession, app: Stored<CFApp>) => ({
@@ -24,6 +29,16 @@ export async function readPods(session: SpaceSession, app: Stored<CFApp>): Promi
     if (error instanceof KfError && error.code === 'forbidden') return undefined;
     throw error;
   }
+}
+
+/** What the cluster says of a container; undefined when its pod is gone. */
+export async function readContainer(
+  cluster: Cluster,
+  { ns, pod: name, container }: ContainerPlace,
+  signal: AbortSignal,
+): Promise<ContainerStatus | undefined> {
+  const pod = await cluster.get(podType, ns, name, signal);
+  return pod === undefined ? undefined : statusOf(pod, container);
 }
 
 /** Pods of the space are ending: for a quota they still count. */
@@ -104,8 +119,9 @@ const isReady = (pod: Stored<Pod>): boolean =>
   pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
 
 function instanceOf(pod: Stored<Pod>): IndexedInstance {
-  const since = pod.status?.startTime ?? pod.metadata.creationTimestamp;
   const ready = isReady(pod);
+  const container = pod.status?.containerStatuses?.find(({ name }) => name === 'application');
+  const since = (ready ? runningSince(pod) : startingSince(pod, container)) ?? pod.metadata.creationTimestamp;
   return {
     index: Number(pod.metadata.labels?.[labels.podIndex] ?? '0'),
     state: ready ? 'RUNNING' : 'STARTING',

@@ -56,11 +56,18 @@ function ofApplication(name: string, error: unknown): KfError {
   return new KfError(code, `For application '${name}': ${message}`, { hints, details, cause: error });
 }
 
-/** The entry of a failed app in `error.details.apps`. */
-const failureOf = (name: string, error: unknown): { name: string; error: { code: FailureClass; message: string } } => ({
-  name,
-  error: { code: error instanceof KfError ? error.code : 'bug', message: messageOf(error) },
-});
+/** The entry of an app in `error.details.apps`; its `error` is as that of a push of this app alone. */
+interface AppFailure {
+  name: string;
+  error: { code: FailureClass; message: string; hints?: string[]; details?: Record<string, unknown> };
+}
+
+function failureOf(name: string, error: unknown): AppFailure {
+  if (!(error instanceof KfError)) return { name, error: { code: 'bug', message: messageOf(error) } };
+  const { code, message, hints, details } = error;
+  const told = { hints: hints.length > 0 ? [...hints] : undefined, details: Object.keys(details).length > 0 ? details : undefined };
+  return { name, error: { code, message, ...defined(told) } };
+}
 
 /** The results of all apps. @throws one error for all apps that failed */
 export function allOrError<T>(apps: readonly { name: string }[], settled: readonly PromiseSettledResult<T>[]): T[] {
@@ -124,7 +131,7 @@ async function finish(prepared: PreparedPush, options: PushOptions, output: AppO
 }
 
 /** One error for all apps, after all have ended, with the code of the first that failed. */
-function notPushed(outcomes: readonly Outcome[]): KfError {
+function notPushed({ bin }: SpaceSession, outcomes: readonly Outcome[]): KfError {
   const failed = outcomes.filter(({ error }) => error !== undefined);
   const [first] = failed;
   const names = failed.map(({ name }) => `'${name}'`).join(', ');
@@ -132,7 +139,7 @@ function notPushed(outcomes: readonly Outcome[]): KfError {
   return new KfError(
     first?.error instanceof KfError ? first.error.code : 'bug',
     `${failed.length} of ${outcomes.length} apps could not be pushed: ${names}.`,
-    { details: { apps }, cause: first?.error },
+    { hints: [`${bin} apps`], details: { apps }, cause: first?.error },
   );
 }
 
@@ -174,6 +181,6 @@ export async function pushAll(
   };
   await Promise.all(Array.from({ length: mostAtOnce }, run));
   session.signal.throwIfAborted();
-  if (outcomes.some(({ error }) => error !== undefined)) throw notPushed(outcomes);
+  if (outcomes.some(({ error }) => error !== undefined)) throw notPushed(session, outcomes);
   return outcomes.flatMap(({ details }) => details ?? []);
 }

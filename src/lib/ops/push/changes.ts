@@ -2,7 +2,7 @@
 
 import { effectiveCommand, routesOf, webProcess } from '../../api/app.ts';
 import { annotations } from '../../api/group.ts';
-import { isWhollyHeld } from '../../api/held.ts';
+import { isHeld, isWhollyHeld } from '../../api/held.ts';
 import type { Stored } from '../../api/object.ts';
 import { packageMark, unstagedMark } from '../../api/packages.ts';
 import type { CFApp, CFRoute } from '../../api/types.generated.ts';
@@ -62,6 +62,7 @@ export function decideChanges({ session, plan, push, services, routes, facts, ap
   const startsWeb = web === undefined || judgeWeb(session, web);
   const droplet = build !== undefined && app.spec.currentDropletRef?.name !== build.metadata.name;
   const isStarted = app.spec.desiredState === 'STARTED';
+  const waits = isWhollyHeld(app) || facts.processes.some((process) => isHeld(app, process));
   return {
     processes: processSteps(build === undefined ? withWeb(plan) : plan, facts, startsWeb),
     env: envChanges(plan, facts),
@@ -76,8 +77,8 @@ export function decideChanges({ session, plan, push, services, routes, facts, ap
       [annotations.unstaged]: build === undefined ? unstagedMark(pushedPackage, app) : null,
       [annotations.package]: packageMark(pushedPackage, packages),
     },
-    // A droplet that `set-droplet` chose waits for a start.
-    state: push.start ? !isStarted || isWhollyHeld(app) || app.status?.deployment?.phase !== 'Serving' : isStarted,
+    // A droplet that `set-droplet` chose waits for a start, and so do settings, also those of a push that ended before its last write.
+    state: push.start ? !isStarted || waits || app.status?.deployment?.phase !== 'Serving' : isStarted,
   };
 }
 

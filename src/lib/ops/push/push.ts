@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { appRevOf } from '../../api/app.ts';
 import { annotations } from '../../api/group.ts';
+import { heldUntilRestart } from '../../api/held.ts';
 import { requireCompatible, type KfInfo } from '../../api/kf-info.ts';
 import type { Stored } from '../../api/object.ts';
 import { rolloutOf, rolloutPatch, type RolloutOptions } from '../../api/rollout.ts';
@@ -106,7 +107,8 @@ async function apply(
 ): Promise<{ switched: Stored<CFApp>; routes: Stored<CFRoute>[] }> {
   const { session, info, plan } = prepared;
   const write = async (locked: Stored<CFApp>): Promise<{ switched: Stored<CFApp>; routes: Stored<CFRoute>[] }> => {
-    const added = await writeSettings(session, info, locked, { facts, changes });
+    // Settings of processes wait for the switch: otherwise the controller would start them with the droplet of before.
+    const added = await writeSettings(session, info, locked, { facts, changes, marks: heldUntilRestart(locked) });
     const newRev = target.force || Object.keys(changes.env).length > 0 || changes.services.length > 0 || changes.restart;
     const deploy = {
       id: target.pushId,
@@ -181,6 +183,8 @@ export async function readAgain(
 /** A process whose instances are replaced; others of them may be added or stopped without that. */
 const isReplaced = ({ process, changes }: ProcessStep): boolean => process !== undefined && Object.keys(changes).length > 0;
 
+const replacesAny = ({ droplet, restart, processes }: Changes): boolean => droplet || restart || processes.some(isReplaced);
+
 /** For a push that replaces running instances. */
 async function assertReplacementFits({ session, plan, push }: PreparedPush, app: Stored<CFApp>, facts: AppSnapshot): Promise<void> {
   if (!push.start || facts.isNew) return;
@@ -230,8 +234,8 @@ export async function pushApp(prepared: PreparedPush, options: PushOptions): Pro
       reportApplied();
       return unchanged(result, facts, app);
     }
-    // Of another droplet it was said before the build.
-    if (!changes.droplet && (force || changes.restart || changes.processes.some(isReplaced))) await assertFits();
+    // Of a droplet that was built now it was said before the build.
+    if (!artifact.wasBuilt && (force || replacesAny(changes))) await assertFits();
     const stops = !push.start && follower.app.spec.desiredState === 'STARTED';
     session.report({ type: 'writing-settings' });
     const target = { droplet: build?.metadata.name, pushId, force: options.force };

@@ -14,6 +14,7 @@ import type { SpaceSession } from '../../session/session.ts';
 import { buildEnvSecret, buildProcess, envSecretName } from '../../../templates/app.ts';
 import type { Authorship } from '../../../templates/metadata.ts';
 import { changeProcess } from '../apps/changes.ts';
+import { warnOfLostVariables } from '../apps/env.ts';
 import type { AppSnapshot } from './app-snapshot.ts';
 import { mergedSidecars } from './sidecars.ts';
 import { defined } from '../../defined.ts';
@@ -176,7 +177,7 @@ export async function writeProcesses(
   );
 }
 
-/** Adds and changes variables; others stay. Creates the Secret if it does not exist. */
+/** Adds and changes variables; others stay. Creates the Secret if it does not exist, with a warning if it did once. */
 export async function writeEnv(
   session: SpaceSession,
   app: Stored<CFApp>,
@@ -186,6 +187,7 @@ export async function writeEnv(
   const { cluster, space, signal } = session;
   const options = { signal };
   if (!facts.hasEnvSecret) {
+    warnOfLostVariables(session, app);
     const author = { changedBy: await session.changedBy(), now: new Date() };
     try {
       await cluster.create(secretType, buildEnvSecret(app, changes, author), options);

@@ -52,17 +52,18 @@ function awaited(task: Stored<CFTask>, otherwise: OpEvent): OpEvent {
   return reason === '' ? otherwise : { type: 'waiting', reason };
 }
 
+const listOf = ({ bin }: SpaceSession, { spec: { displayName } }: Stored<CFApp>): string => `${bin} tasks ${displayName}`;
+
 /** The controller has taken up the task, but cannot give it a number. */
-function notNumbered(task: Stored<CFTask>): KfError | undefined {
+function notNumbered(session: SpaceSession, app: Stored<CFApp>, task: Stored<CFTask>): KfError | undefined {
   const reason = obstacleOf(task);
   if (reason === '') return undefined;
-  return new KfError('timeout', `Task '${taskDetails(task).name}' waits: ${reason}`);
+  return new KfError('timeout', `Task '${taskDetails(task).name}' waits: ${reason}`, { hints: [listOf(session, app)] });
 }
 
 /** The usual advice after an interruption, to run the command again, would make a second task. */
 function interrupted(session: SpaceSession, app: Stored<CFApp>, { id, name }: TaskDetails): KfError {
-  const { bin } = session;
-  const commands = id === undefined ? [`${bin} tasks ${app.spec.displayName}`] : taskCommands(bin, app, id);
+  const commands = id === undefined ? [listOf(session, app)] : taskCommands(session.bin, app, id);
   return new KfError('interrupted', 'Interrupted.', { exitCode: 130, hints: [`Task ${name} goes on:`, ...commands] });
 }
 
@@ -87,7 +88,7 @@ export async function createTask(session: SpaceSession, app: Stored<CFApp>, opti
   const wanted = buildTask({ ...input, command: await commandOf(session, app, command, process) }, author);
   const { cluster, signal } = session;
   const object = await cluster.create(kinds.task, wanted, { signal });
-  const written = { type: kinds.task, object, what: `Task '${name}'`, late: notNumbered };
+  const written = { type: kinds.task, object, what: `Task '${name}'`, late: (seen: Stored<CFTask>) => notNumbered(session, app, seen) };
   const hasNumber = (seen: Stored<CFTask>): boolean => seen.status?.sequenceId !== undefined;
   try {
     return await waitForController(session, written, hasNumber, (seen) => awaited(seen, { type: 'awaiting-controller' }));
@@ -103,7 +104,8 @@ export async function createTask(session: SpaceSession, app: Stored<CFApp>, opti
 export async function waitForTask(session: SpaceSession, app: Stored<CFApp>, task: Stored<CFTask>): Promise<TaskDetails> {
   const { cluster, space, signal, report } = session;
   const check = (seen: Stored<CFTask> | undefined): TaskDetails | undefined => {
-    if (seen === undefined) throw new KfError('not-found', `Task '${taskDetails(task).name}' was deleted meanwhile.`);
+    if (seen === undefined)
+      throw new KfError('not-found', `Task '${taskDetails(task).name}' was deleted meanwhile.`, { hints: [listOf(session, app)] });
     const details = taskDetails(seen);
     if (details.state === 'SUCCEEDED') return details;
     if (details.state === 'FAILED') throw failed(session, app, details);

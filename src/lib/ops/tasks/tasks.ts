@@ -71,11 +71,16 @@ export async function findTask(session: SpaceSession, app: Stored<CFApp>, id: nu
   throw new KfError('not-found', `Task sequence ID ${id} not found.`, { hints: [`${session.bin} tasks ${app.spec.displayName}`] });
 }
 
-/** Ends a task that waits or runs; the controller deletes its pod. @throws KfError `conflict` for a task that has ended */
-export async function terminateTask(session: SpaceSession, task: Stored<CFTask>): Promise<TaskDetails> {
+/**
+ * Ends a task that waits or runs; the controller deletes its pod.
+ * @param app for the command of the hint
+ * @throws KfError `conflict` for a task that has ended
+ */
+export async function terminateTask(session: SpaceSession, task: Stored<CFTask>, app?: Stored<CFApp>): Promise<TaskDetails> {
   const state = stateOf(task);
   if (state === 'SUCCEEDED' || state === 'FAILED') {
-    throw new KfError('conflict', `Task state is ${state} and therefore cannot be canceled`);
+    const hints = app === undefined ? [] : [`${session.bin} tasks ${app.spec.displayName}`];
+    throw new KfError('conflict', `Task state is ${state} and therefore cannot be canceled`, { hints });
   }
   const { cluster, space, signal } = session;
   const { uid, name } = task.metadata;

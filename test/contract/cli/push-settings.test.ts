@@ -1,0 +1,53 @@
+// Settings of processes and the last patch of a push, which starts them together with the source.
+
+import { afterAll, afterEach, beforeEach, expect, it } from 'vitest';
+import { secretType } from '../../../src/lib/api/core.ts';
+import { annotations, kinds } from '../../../src/lib/api/group.ts';
+import type { CFProcess } from '../../../src/lib/api/types.generated.ts';
+import { bundleForTests } from '../../support/cli.ts';
+import { ns, PushScene } from '../../support/push-scene.ts';
+
+const bundle = bundleForTests();
+let scene: PushScene;
+
+beforeEach(async () => void (scene = await PushScene.start(bundle.program)));
+afterEach(() => scene.stop());
+afterAll(() => bundle.remove());
+
+const push = ['push', 'shop', '-p', 'app'];
+const processOf = (type: string): CFProcess | undefined =>
+  scene.cluster.memory.all(kinds.process).find(({ spec }) => spec.processType === type);
+const heldOf = (type: string): string | undefined => processOf(type)?.metadata.annotations?.[annotations.held];
+const marks = (): Record<string, string> => scene.app().metadata.annotations ?? {};
+
+it('a command waits for the switch: the source of before never runs with it', async () => {
+  await scene.ok(...push, '-c', 'serve first');
+  expect(heldOf('web')).toBeUndefined();
+  const { [annotations.appRev]: rev = '', [annotations.deployId]: before = '' } = marks();
+  scene.source('b');
+  await scene.ok(...push, '-c', 'serve second');
+  expect([processOf('web')?.spec.command, heldOf('web')]).toEqual(['serve second', `${rev}/${before}`]);
+  expect(marks()[annotations.deployId]).not.toBe(before);
+});
+
+it('settings that wait for a start are started by a push, although nothing else differs', async () => {
+  await scene.ok(...push, '-m', '32M');
+  await scene.ok('set-health-check', 'shop', 'http', '--endpoint', '/health');
+  const { [annotations.deployId]: before } = marks();
+  const pushed = await scene.ok(...push);
+  expect(pushed.stdout).not.toContain('is unchanged');
+  expect(marks()[annotations.deployId]).not.toBe(before);
+  expect((await scene.ok(...push)).stdout).toContain('is unchanged');
+});
+
+it.each([[[...push, '-m', '32M']], [['set-env', 'shop', 'SIZE', '1']]])(
+  'a Secret of variables that is gone is made again with one warning: %j',
+  async (command) => {
+    await scene.ok(...push);
+    expect((await scene.ok('set-env', 'shop', 'COLOUR', 'red')).stderr).not.toContain('was gone');
+    await scene.cluster.memory.delete(secretType, ns, scene.app().spec.envSecretName ?? '');
+    const { stderr } = await scene.ok(...command);
+    expect(stderr.match(/variables of app 'shop' was gone, .* 'kf rollback shop' brings back/g)).toHaveLength(1);
+    expect((await scene.ok(...command)).stderr).not.toContain('was gone');
+  },
+);

@@ -1,0 +1,87 @@
+// `rebuild`: what it says when a droplet cannot be built again.
+
+import { afterAll, afterEach, beforeEach, expect, it } from 'vitest';
+import { kinds } from '../../../src/lib/api/group.ts';
+import { bundleForTests } from '../../support/cli.ts';
+import { builtWeb, nameOf, ns, PushScene } from '../../support/push-scene.ts';
+
+const bundle = bundleForTests();
+let scene: PushScene;
+
+beforeEach(async () => void (scene = await PushScene.start(bundle.program)));
+afterEach(() => scene.stop());
+afterAll(() => bundle.remove());
+
+/** Pushes an app of its own source, and loses its droplet. @returns the digest of its source */
+async function losesDroplet(name: string, letter: string): Promise<string> {
+  scene.source(letter);
+  scene.droplet = { ...builtWeb, registry: { image: `localhost:32500/space-guid/${name}-droplets@sha256:${letter.repeat(64)}` } };
+  await scene.ok('push', name, '-p', 'app');
+  return scene.packages().at(-1)?.spec.source?.registry.image.split('@')[1] ?? '';
+}
+
+it('says OK and ends with 0 when all is built again', async () => {
+  await losesDroplet('shop', 'a');
+  expect(await scene.cli.run(['rebuild'])).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(
+      /^Building the apps again whose droplets are lost.*\.\.\.\n[^]*\nOK\n\napp +org\/space .*\nshop .* built again\n/,
+    ),
+  });
+});
+
+it('looks at the other apps when the registry refuses one, reports all, and says no OK', async () => {
+  await losesDroplet('shop', 'a');
+  const refused = await losesDroplet('bag', 'b');
+  await losesDroplet('till', 'c');
+  scene.cluster.server.on(`HEAD .*/manifests/${refused}`, (call) => call.text('', 403));
+  const preview = await scene.cli.run(['rebuild', '--dry-run', '--json']);
+  expect([preview.code, JSON.parse(preview.stdout)]).toMatchObject([
+    1,
+    {
+      result: {
+        lost: [
+          { app: 'shop', state: 'buildable' },
+          { app: 'bag', state: 'failed', message: expect.stringContaining('registry') as string },
+          { app: 'till', state: 'buildable' },
+        ],
+      },
+    },
+  ]);
+  const run = await scene.cli.run(['rebuild']);
+  expect(run).toMatchObject({
+    code: 1,
+    stdout: expect.stringMatching(/\.\.\.\n\napp .*\nshop .* built again\nbag .* failed: .*\ntill .* built again\n/),
+  });
+  expect(run.stdout).not.toContain('OK');
+});
+
+it('leaves an app stopped that was stopped while another one was built, and one alone that was deleted', async () => {
+  await losesDroplet('shop', 'a');
+  await losesDroplet('bag', 'b');
+  await losesDroplet('till', 'c');
+  const guidOf = (name: string): string => nameOf(scene.cluster.memory.all(kinds.app).find(({ spec }) => spec.displayName === name));
+  const [bag, till] = [guidOf('bag'), guidOf('till')];
+  let changed = false;
+  const { intercept } = scene.cluster.memory;
+  scene.cluster.memory.intercept = async (verb, type, name) => {
+    await intercept(verb, type, name);
+    if (changed || verb !== 'create' || type.plural !== kinds.build.plural) return;
+    changed = true;
+    await scene.cluster.memory.mergePatch(kinds.app, ns, bag, { spec: { desiredState: 'STOPPED' } });
+    await scene.cluster.memory.delete(kinds.app, ns, till);
+  };
+  const run = await scene.cli.run(['rebuild', '--json']);
+  expect([run.code, JSON.parse(run.stdout)]).toMatchObject([
+    0,
+    {
+      result: {
+        lost: [
+          { app: 'shop', state: 'rebuilt' },
+          { app: 'bag', state: 'rebuilt' },
+        ],
+      },
+    },
+  ]);
+  expect(scene.cluster.memory.peek(kinds.app, ns, bag)?.spec.desiredState).toBe('STOPPED');
+});
