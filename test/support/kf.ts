@@ -6,6 +6,7 @@ import { setPriority, tmpdir } from 'node:os';
 import path from 'node:path';
 import { feed } from './feed.ts';
 import { reportIfSlow } from './figures.ts';
+import { tracked } from './interruption.ts';
 
 export interface Ran {
   code: number;
@@ -95,6 +96,7 @@ export class Kf {
           resolve({ code, stdout, stderr, milliseconds });
         },
       );
+      tracked(child);
       if (options.niceness !== undefined && child.pid !== undefined) setPriority(child.pid, options.niceness);
       feed(child, options.stdin);
     });

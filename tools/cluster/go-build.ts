@@ -1,12 +1,12 @@
 // Runs Go for the parts of the cluster, with separate caches and with settings that make the compiler fast.
 import { spawn } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { totalmem } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
 import { cacheFolder } from './cache.ts';
-import type { Part } from './part.ts';
+import type { Part, Replacement } from './part.ts';
 import { run, tryRun } from './process.ts';
 
 /** Runs `go` with the user's own settings. */
@@ -85,7 +85,6 @@ export async function compilePart(part: Part, source: string, target: string, co
       await runGo(['build', '-v', ...common, ...flags, '-o', join(target, binary), from], { cwd: source, env }, compiled);
     }
   });
-  for (const [link, binary] of Object.entries(part.links ?? {})) symlinkSync(binary, join(target, link));
 }
 
 /** `go build -v` prints the name of each package that it compiles, one per line; all other lines are errors. */
@@ -119,7 +118,8 @@ async function withPatches<T>(part: Part, source: string, env: NodeJS.ProcessEnv
       await copyModule(module, copy, { cwd: source, env });
       for (const [file, replacement] of Object.entries(files)) {
         if (replacement === null) rmSync(join(copy, file));
-        else writeFileSync(join(copy, file), readFileSync(join(source, replacement)));
+        else if (typeof replacement === 'string') writeFileSync(join(copy, file), readFileSync(join(source, replacement)));
+        else writeFileSync(join(copy, file), replacement.reduce(replaceOnce, readFileSync(join(copy, file), 'utf8')));
       }
       await run('go', ['mod', 'edit', `-replace=${module}=${copy}`, join(folder, 'go.mod')], { env });
     }
@@ -127,6 +127,13 @@ async function withPatches<T>(part: Part, source: string, env: NodeJS.ProcessEnv
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** @throws Error unless the text is there once: another version of the dependency needs another patch */
+export function replaceOnce(source: string, { text, by }: Replacement): string {
+  const pieces = source.split(text);
+  if (pieces.length !== 2) throw new Error(`The text that a patch replaces is there ${String(pieces.length - 1)} times: ${text}`);
+  return pieces.join(by);
 }
 
 async function copyModule(module: string, target: string, options: { cwd: string; env: NodeJS.ProcessEnv }): Promise<void> {

@@ -1,5 +1,6 @@
 // The namespaces of a node: created and entered.
 import { existsSync, mkdirSync, readFileSync, readdirSync, readlinkSync } from 'node:fs';
+import { totalmem } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -67,9 +68,21 @@ export interface NodeProgram {
   env?: Record<string, string>;
 }
 
+const GiB = 1024 ** 3;
+
+/**
+ * How often the Go programs of a node collect garbage: by default that is a sixth of the API server's processor time. Here heaps may grow to five times
+ * what is in use before it, which a machine with little memory cannot afford.
+ * @param memory of the machine, or of the container that this runs in, in bytes
+ */
+export function garbageCollection(memory: number): Record<string, string> {
+  return memory >= 12 * GiB ? { GOGC: '400' } : {};
+}
+
 /** Starts a program in the namespaces of a node, and starts it again whenever it ends. @param cgroup of the node's programs */
 export async function startInside(init: ProcessMark, cgroup: string, program: NodeProgram): Promise<void> {
-  const environment = Object.entries(program.env ?? {}).map(([name, value]) => `${name}=${value}`);
+  const memory = Math.min(totalmem(), process.constrainedMemory() || Infinity);
+  const environment = Object.entries({ ...garbageCollection(memory), ...program.env }).map(([name, value]) => `${name}=${value}`);
   // It runs in its own session and in the background, so that nsenter ends and init becomes the parent.
   const background = 'setsid /usr/bin/env "$@" </dev/null >/dev/null 2>&1 &';
   const supervise = ['/bin/sh', join(scripts, 'supervise.sh'), program.name, cgroup, ...program.command];

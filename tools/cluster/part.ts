@@ -1,5 +1,11 @@
 // The description of a part of the cluster.
 
+/** A text of a file, and what takes its place. */
+export interface Replacement {
+  text: string;
+  by: string;
+}
+
 /** A part of the cluster: its own Go module, and the results that are used. */
 export interface Part {
   /** Folder below `parts/` with the Go module that pins all versions. */
@@ -12,8 +18,6 @@ export interface Part {
   /** Variables set by the linker: import path of the variable → value. */
   variables?: Record<string, string>;
   cgo?: boolean;
-  /** Additional names in the result: link → binary. */
-  links?: Record<string, string>;
-  /** Dependency → file in it → file below the part's folder that replaces it, or null if it is removed. */
-  patches?: Record<string, Record<string, string | null>>;
+  /** Dependency → file in it → file below the part's folder that replaces it, null if it is removed, or the texts in it that are replaced. */
+  patches?: Record<string, Record<string, string | null | readonly Replacement[]>>;
 }

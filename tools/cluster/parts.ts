@@ -21,9 +21,7 @@ const kubernetesVersion = ['k8s.io/component-base/version', 'k8s.io/client-go/pk
 const parts: Part[] = [
   {
     name: 'kubernetes',
-    binaries: { kfnode: '.' },
-    // The program uses the name with which it is started.
-    links: { kubectl: 'kfnode' },
+    binaries: { kfnode: '.', kubectl: './kubectl' },
     variables: Object.fromEntries(kubernetesVersion),
   },
   {
@@ -37,7 +35,25 @@ const parts: Part[] = [
   },
   // Without the tag runc fails every pod that requests a seccomp profile.
   { name: 'runc', binaries: { runc: 'github.com/opencontainers/runc' }, flags: ['-tags=seccomp'], cgo: true },
-  { name: 'netpol', binaries: { netpol: '.' } },
+  {
+    name: 'netpol',
+    binaries: { netpol: '.' },
+    // It checks three chains that nobody else changes with 20 runs of iptables, and would do so after each change of a pod: once a period is enough.
+    patches: {
+      'github.com/cloudnativelabs/kube-router': {
+        'pkg/controllers/netpol/network_policy_controller.go': [
+          {
+            text: '\t// ensure kube-router specific top level chains and corresponding rules exist\n\tnpc.ensureTopLevelChains()\n',
+            by: '\tif time.Since(topLevelChainsEnsured) > npc.syncPeriod/2 {\n\t\tnpc.ensureTopLevelChains()\n\t\ttopLevelChainsEnsured = time.Now()\n\t}\n',
+          },
+          {
+            text: 'func (npc *NetworkPolicyController) fullPolicySync() {\n',
+            by: 'var topLevelChainsEnsured time.Time\n\nfunc (npc *NetworkPolicyController) fullPolicySync() {\n',
+          },
+        ],
+      },
+    },
+  },
   { name: 'coredns', binaries: { coredns: '.' } },
   { name: 'metrics-server', binaries: { 'metrics-server': 'sigs.k8s.io/metrics-server/cmd/metrics-server' } },
   { name: 'local-path-provisioner', binaries: { 'local-path-provisioner': 'github.com/rancher/local-path-provisioner' } },
@@ -169,7 +185,7 @@ function knownPart(name: string): Part {
 }
 
 function resultsOf(part: Part, folder: string): [string, string][] {
-  const names = [part.binaries, part.links ?? {}, part.folders ?? {}].flatMap((record) => Object.keys(record));
+  const names = [part.binaries, part.folders ?? {}].flatMap((record) => Object.keys(record));
   return names.map((name) => [name, join(folder, name)]);
 }
 

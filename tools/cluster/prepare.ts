@@ -6,7 +6,7 @@ import { progressOutput } from './build-progress.ts';
 import { cacheFolder } from './cache.ts';
 import { buildImages } from './images/index.ts';
 import type { BuiltImage } from './images/index.ts';
-import { raiseLimits } from './limits.ts';
+import { mapLargerPages, raiseLimits } from './limits.ts';
 import { fetchNpmPackages } from './npm-mirror.ts';
 import { installPackages } from './packages.ts';
 import { buildParts, partSets } from './parts.ts';
@@ -31,8 +31,9 @@ export async function prepareCluster(options: { mode: ClusterMode; kwok: boolean
   return { parts, images };
 }
 
-/** Builds what the tests of these rings need, with a line for each step. */
+/** Builds what the tests of these rings need, with a line for each step. A machine of CI is tuned for them: nobody else works on it. */
 export async function prepareRings(rings: readonly string[], log: (line: string) => void): Promise<void> {
+  if (process.env['CI'] === 'true') mapLargerPages(log);
   if (rings.includes('unit')) await buildParts(['staticserver'], progressOutput(log));
   if (!rings.includes('cluster')) {
     if (rings.includes('api')) await prepareCluster({ mode: 'control-plane', kwok: false }, log);

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { hasParts, removeUnfinishedParts } from '../../../tools/cluster/parts.ts';
-import { compilerMemory, moduleProxies, removeGoCaches } from '../../../tools/cluster/go-build.ts';
+import { compilerMemory, moduleProxies, removeGoCaches, replaceOnce } from '../../../tools/cluster/go-build.ts';
 
 let folder: string;
 
@@ -29,6 +29,12 @@ test("without a folder of modules the user's proxies are used", () => {
 test('a compiler may use an eighth of the memory, at least 256 MiB and at most 2 GiB', () => {
   const GiB = 1024 ** 3;
   expect([1, 4, 8, 64].map((size) => compilerMemory(size * GiB))).toEqual(['256MiB', '512MiB', '1024MiB', '2048MiB']);
+});
+
+test('a patch replaces a text that is there once, and no other', () => {
+  expect(replaceOnce('a b c', { text: 'b', by: '$&' })).toBe('a $& c');
+  expect(() => replaceOnce('a c', { text: 'b', by: 'd' })).toThrow('The text that a patch replaces is there 0 times: b');
+  expect(() => replaceOnce('b b', { text: 'b', by: 'd' })).toThrow('is there 2 times');
 });
 
 test('the caches of Go are removed and the built parts stay', () => {
