@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
-import { defineConfig } from 'vitest/config';
+import { configDefaults, defineConfig } from 'vitest/config';
 import { laneCount, sessionFile } from './test/support/lanes.ts';
+import { excludedFiles } from './test/support/long-files.ts';
 import { RingOrder } from './test/support/ring-order.ts';
 
 /**
@@ -11,22 +12,36 @@ function patience(milliseconds: number): { env: Record<string, string>; expect: 
   return { env: { KF_TEST_PATIENCE_MS: String(milliseconds) }, expect: { poll: { timeout: milliseconds, interval: 20 } } };
 }
 
+/*
+ * Without isolation the files of a worker share its modules: half of the processor time of tests in the runner's own process went into loading them again
+ * for each file (docs/decisions/0093). So a file leaves modules, environment and timers as it found them.
+ */
 /** One project per ring (docs/internals.md); `npm run test:<ring>` picks one. */
 export default defineConfig({
   test: {
     disableConsoleIntercept: true,
+    // The summary of all rings prints an error's message and no difference: without this it would say `expected [ 'a', …(14) ]`.
+    chaiConfig: { truncateThreshold: 2000 },
     // One worker less than cores is the runner's own choice; on two cores the contract ring, which mostly waits, takes half the time with two.
     maxWorkers: Math.max(2, availableParallelism() - 1),
     sequence: { sequencer: RingOrder },
     projects: [
       {
         extends: true,
-        test: { name: 'unit', include: ['test/unit/**/*.test.ts'], testTimeout: 60_000, hookTimeout: 60_000, ...patience(40_000) },
+        test: {
+          name: 'unit',
+          isolate: false,
+          include: ['test/unit/**/*.test.ts'],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+          ...patience(40_000),
+        },
       },
       {
         extends: true,
         test: {
           name: 'contract',
+          isolate: false,
           include: ['test/contract/**/*.test.ts'],
           testTimeout: 120_000,
           hookTimeout: 120_000,
@@ -49,6 +64,7 @@ export default defineConfig({
         test: {
           name: 'cluster',
           include: ['test/cluster/**/*.test.ts', sessionFile],
+          exclude: [...configDefaults.exclude, ...excludedFiles()],
           setupFiles: ['test/support/lane.ts'],
           testTimeout: 600_000,
           hookTimeout: 600_000,

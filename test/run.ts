@@ -1,13 +1,14 @@
 // `npm test [RING…] [FILE…]`: the checks and the four rings. Starts what each needs and stops it afterwards; ends with one line about all.
 
-import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
-import { toolsEnv } from '../tools/environment.ts';
+import { messageOf } from '../src/lib/errors.ts';
 import { prepareRings } from '../tools/cluster/prepare.ts';
 import { bundleForTests, sharedBundle } from './support/cli.ts';
 import { isBuilt } from './support/installed-kf.ts';
-import { sessionFile } from './support/lanes.ts';
+import { isInterrupted, removesClusters, runProgram } from './support/interruption.ts';
+import { lanesFor, sessionFile, startOfNodeMs } from './support/lanes.ts';
+import { excludedEnv, partOfRing, seedOfParts } from './support/long-files.ts';
 import { readRingReport, renderFailures, unhandledFile } from './support/ring-report.ts';
 import type { Counts, RingReport } from './support/ring-report.ts';
 import { withControlPlane, withLanes } from './support/rings.ts';
@@ -16,37 +17,11 @@ const resultsDir = 'test-results';
 const isCI = process.env['CI'] === 'true';
 const args = process.argv.slice(2);
 const update = args.includes('--update');
+const all = args.includes('--all');
 const positional = args.filter((arg) => !arg.startsWith('-'));
 const named = positional.filter((arg) => !arg.includes('/'));
 /** Test files to run alone, by path; without any all files of a ring. */
 const files = positional.filter((arg) => arg.includes('/'));
-
-const running = new Set<ChildProcess>();
-let interrupted: NodeJS.Signals | undefined;
-
-/** An interruption ends the running commands; the rings then remove their clusters, and no other ring starts. */
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.on(signal, () => {
-    interrupted = signal;
-    for (const child of running) child.kill(signal);
-  });
-}
-
-function run(command: string, commandArgs: string[], env: Record<string, string> = {}): Promise<number> {
-  return new Promise((resolve, reject) => {
-    if (interrupted !== undefined) return reject(new Error(`interrupted by ${interrupted}`));
-    const child = spawn(command, commandArgs, { stdio: ['ignore', 'inherit', 'inherit'], env: toolsEnv(env) });
-    running.add(child);
-    child.on('error', (error) => {
-      running.delete(child);
-      reject(error);
-    });
-    child.on('exit', (code) => {
-      running.delete(child);
-      resolve(code ?? 1);
-    });
-  });
-}
 
 async function vitest(ring: string, env: Record<string, string> = {}, wanted = files): Promise<RingReport> {
   const report = path.join(resultsDir, `${ring}.json`);
@@ -65,7 +40,10 @@ async function vitest(ring: string, env: Record<string, string> = {}, wanted = f
     './test/support/unhandled-reporter.ts',
     ...wanted,
   ];
-  const exitCode = await run('vitest', update ? [...flags, '--update'] : flags, { ...env, KF_TEST_UNHANDLED: unhandledFile(report) });
+  const exitCode = await runProgram('vitest', update ? [...flags, '--update'] : flags, {
+    ...env,
+    KF_TEST_UNHANDLED: unhandledFile(report),
+  });
   return readRingReport(report, exitCode, process.cwd());
 }
 
@@ -80,7 +58,7 @@ async function withBundle(ring: (env: Record<string, string>) => Promise<RingRep
 }
 
 async function check(): Promise<RingReport> {
-  const exitCode = await run('node', ['tools/check.ts']);
+  const exitCode = await runProgram('node', ['tools/check.ts']);
   if (exitCode === 0) return { passed: 1, failed: 0, skipped: 0, failures: [] };
   return {
     passed: 0,
@@ -103,28 +81,53 @@ const rings: Record<string, () => Promise<RingReport>> = {
   unit: () => vitest('unit'),
   api: () => withControlPlane((env) => vitest('api', env)),
   contract: () => withBundle((env) => vitest('contract', env)),
-  cluster: () => withLanes(lanes, (env) => vitest('cluster', env)),
+  cluster: () => withLanes(lanes(), (env) => vitest('cluster', { ...env, ...withoutOtherParts() })),
   session: () => withLanes(1, (env) => vitest('cluster', env, [sessionFile])),
 };
 
 /** Files of the cluster ring that run at a time, each on a cluster of its own: one file needs no second cluster. */
-const lanes = files.length === 1 && files[0]?.endsWith('.ts') === true ? 1 : Number(process.env['KF_TEST_LANES'] ?? 2);
+function lanes(): number {
+  if (files.length === 1 && files[0]?.endsWith('.ts') === true) return 1;
+  const given = process.env['KF_TEST_LANES'];
+  if (given !== undefined) return Number(given);
+  const startMs = startOfNodeMs();
+  const count = lanesFor(startMs);
+  console.log(
+    `files at a time: ${count} (a start of Node takes ${Math.round(startMs)} ms here; KF_TEST_LANES=${count === 1 ? 2 : 1} overrides it)`,
+  );
+  return count;
+}
+
+/** The long files and attacks that this run leaves out, after saying so. */
+function withoutOtherParts(): Record<string, string> {
+  if (all || files.length > 0) return {};
+  const { line, excluded } = partOfRing(seedOfParts());
+  console.log(line);
+  return excludedEnv(excluded);
+}
 
 /** A part of the cluster ring, which runs by itself only when it is named. */
 const alone = new Set(['session']);
 
-const usage = `usage: npm test [-- [RING…] [FILE…] [--update]]
+const usage = `usage: npm test [-- [RING…] [FILE…] [--all] [--update]]
 
   RING      ${Object.keys(rings).join(', ')}; without one, all of them (${[...alone].join(', ')} is a part of cluster)
   FILE      path of a test file; without one, all files of the rings
+  --all     runs all long files and attacks of the cluster ring; without it a third, by the commit or KF_TEST_PART=1, 2 or 3
   --update  writes the stored results anew`;
 
 /** What is wrong with the command line: a mistyped word must not start everything. */
 function wrongArgument(): string | undefined {
-  const flag = args.find((arg) => arg.startsWith('-') && arg !== '--update');
+  const flag = args.find((arg) => arg.startsWith('-') && arg !== '--update' && arg !== '--all');
   if (flag !== undefined) return `Unknown option '${flag}'.`;
   const ring = named.find((name) => rings[name] === undefined);
-  return ring === undefined ? undefined : `There is no ring '${ring}'.`;
+  if (ring !== undefined) return `There is no ring '${ring}'.`;
+  try {
+    partOfRing(seedOfParts());
+    return undefined;
+  } catch (error) {
+    return messageOf(error);
+  }
 }
 
 /** It mostly waits and needs no node, so it runs beside those that come after it. */
@@ -150,12 +153,12 @@ async function main(): Promise<void> {
   const wanted = Object.keys(rings).filter((name) => (named.length > 0 ? named.includes(name) : !alone.has(name)));
   const sum: Counts = { passed: 0, failed: 0, skipped: 0 };
   const failures: string[] = [];
-  if ((await run('node', ['tools/bundle.mjs'])) !== 0) throw new Error('The bundle that the rings run cannot be built.');
+  if ((await runProgram('node', ['tools/bundle.mjs'])) !== 0) throw new Error('The bundle that the rings run cannot be built.');
   process.env[isBuilt] = '1';
   await prepare(wanted.map((name) => (alone.has(name) ? 'cluster' : name)));
   const begun: ReturnType<typeof runRing>[] = [];
   for (const name of wanted) {
-    if (interrupted !== undefined) break;
+    if (isInterrupted()) break;
     const ran = runRing(name);
     begun.push(ran);
     if (name !== beside) await ran;
@@ -171,14 +174,13 @@ async function main(): Promise<void> {
     process.exitCode = 1;
   }
   if (sum.failed > 0 || sum.passed === 0) process.exitCode = 1;
-  if (interrupted !== undefined) process.exitCode = interrupted === 'SIGINT' ? 130 : 143;
   if (failures.length > 0) console.log(`\n${failures.join('\n')}`);
   console.log(`\n${sum.passed} passed, ${sum.failed} failed${sum.skipped > 0 ? `, ${sum.skipped} skipped` : ''}`);
 }
 
 const wrong = wrongArgument();
 if (args.includes('--help')) console.log(usage);
-else if (wrong === undefined) await main();
+else if (wrong === undefined) await removesClusters(main);
 else {
   console.error(`${wrong}\n\n${usage}`);
   process.exitCode = 2;

@@ -2,58 +2,17 @@
 // API server shows it.
 
 import { spawn } from 'node:child_process';
-import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { reasons } from '../../src/lib/api/group.ts';
 import type { Pod } from '../../src/lib/api/pod-kind.ts';
-import { foreignImage, fullQueue } from '../support/cause-fixtures.ts';
-import { kubectl, kubectlJson, ringEnv, type Kf } from '../support/kf.ts';
-import { untilQuotaHolds } from '../support/quota.ts';
+import { kubectlJson, ringEnv, type Kf } from '../support/kf.ts';
 import { why } from '../support/why.ts';
+import { failingApps, type FailingApp } from './failing-apps.ts';
 import type { Scene } from './scene.ts';
 import { seconds, type Row } from './table.ts';
 
 const giveUpMs = 60_000;
 const lookMs = 200;
-const usualMemory = '16Gi';
-
-interface Failing {
-  cause: string;
-  /** Flags of the push. */
-  flags: string[];
-  /** It fails when its time to start ends, and not with the first unanswered check, which is the first sign. */
-  startMs?: number;
-  /** The memory that the quota of the space allows meanwhile. */
-  memory?: string;
-}
-
-const command = (text: string): string[] => ['-c', text, '--no-route', '-u', 'process', '-t', '30'];
-const node = (program: string): string => `exec node -e '${program}'`;
-
-function failing(sample: string): Failing[] {
-  const registry = ringEnv('KF_CLUSTER_NODE_REGISTRY');
-  const app = ['-o', sample, '-m', '64M'];
-  return [
-    { cause: 'exit-code', flags: [...app, ...command('exit 3')] },
-    { cause: 'signal', flags: [...app, ...command("sh -c 'kill -SEGV $$'; exit $?")] },
-    { cause: 'oom', flags: [...app, '-c', node('const a = []; for (;;) a.push(Buffer.alloc(8e6, 1))'), '--no-route'] },
-    { cause: 'disk', flags: [...app, '-k', '20M', ...command('head -c 90M /dev/zero > /tmp/full; sleep 600')] },
-    { cause: 'command-not-found', flags: [...app, ...command('no-such-command')] },
-    { cause: 'image-not-found', flags: ['-o', `${registry}/kf/no-such-image:1`] },
-    { cause: 'image-unauthorized', flags: ['-o', `${ringEnv('KF_CLUSTER_PRIVATE_REGISTRY')}/kf/sample:1`] },
-    { cause: 'registry-unreachable', flags: ['-o', 'localhost:1/kf/none:1', '-m', '64M'] },
-    { cause: 'registry-certificate', flags: ['-o', `${ringEnv('KF_CLUSTER_ADDRESS')}:443/kf/sample:1`] },
-    { cause: 'wrong-architecture', flags: ['-o', foreignImage(), ...command('sleep 600')] },
-    { cause: 'no-buildpack', flags: ['-p', path.resolve('test/fixtures/apps/no-match')] },
-    { cause: 'build-failed', flags: ['-p', path.resolve('test/fixtures/apps/broken-build')] },
-    { cause: 'image-user', flags: ['-o', `${registry}/kf/root:1`] },
-    { cause: 'wrong-port', flags: ['-o', `${registry}/kf/wrongport:1`, '-t', '10'], startMs: 10_000 },
-    { cause: 'not-listening', flags: ['-o', `${registry}/kf/silent:1`, '-t', '10'], startMs: 10_000 },
-    { cause: 'health-http', flags: [...app, '-t', '10', '-u', 'http', '--endpoint', '/nowhere'], startMs: 10_000 },
-    { cause: 'health-port', flags: [...app, '-c', fullQueue, '-t', '10'], startMs: 10_000 },
-    { cause: 'no-room', flags: ['-o', sample, '-m', '900G'], memory: '2Ti' },
-  ];
-}
 
 const isBad = (reason = ''): boolean => !['', 'PodInitializing', 'ContainerCreating'].includes(reason);
 
@@ -131,17 +90,10 @@ async function namesBefore(): Promise<string[]> {
   return items.map(nameOf);
 }
 
-/** Sets the memory that the quota of the space allows. */
-async function allow(memory: string): Promise<void> {
-  const space = ringEnv('KF_TEST_SPACE_GUID');
-  const patch = JSON.stringify({ spec: { hard: { 'requests.memory': memory } } });
-  await kubectl('patch', 'resourcequota', 'kf-limits', '-n', space, '--type=merge', '-p', patch);
-  await untilQuotaHolds(space, 'kf-limits');
-}
-
-async function measure({ developer, auditor }: Scene, { cause, flags, memory, startMs = 0 }: Failing): Promise<number | undefined> {
-  if (memory !== undefined) await allow(memory);
+/** @returns milliseconds, or undefined when the cause was not named */
+async function measure({ developer, auditor }: Scene, { cause, flags, startMs = 0, provoke }: FailingApp): Promise<number | undefined> {
   const app = `bench-${cause}`;
+  const stop = await provoke?.(app);
   const signs = new Signs(await namesBefore());
   // The watches begin first.
   await sleep(1_000);
@@ -153,15 +105,14 @@ async function measure({ developer, auditor }: Scene, { cause, flags, memory, st
   } finally {
     await pushed;
     signs.end();
-    await developer.ok('delete', app, '-r', '-f');
-    if (memory !== undefined) await allow(usualMemory);
+    await developer.ok('delete', app, '-r', '-f').finally(() => stop?.());
   }
 }
 
 export async function benchCauses(scene: Scene): Promise<Row[]> {
   const times: { cause: string; ms: number }[] = [];
   const missed: string[] = [];
-  for (const one of failing(scene.sample(1))) {
+  for (const one of await failingApps(scene)) {
     const ms = await measure(scene, one);
     console.log(`${one.cause}: ${ms === undefined ? 'not named' : seconds([ms])}`);
     if (ms === undefined) missed.push(one.cause);

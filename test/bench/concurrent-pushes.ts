@@ -75,15 +75,16 @@ function sourceOf({ user, userAgent }: AuditEntry): (typeof sources)[number] {
 const cpuSeconds = async (): Promise<number[]> =>
   (await Promise.all([apiServerUsage(), controllerUsage()])).map((usage) => usage.cpuSeconds);
 
-/** What one of the pushes costs the cluster. Those of others are the kubelets', the scheduler's and Kubernetes' own controllers'. */
-function costRow(entries: readonly AuditEntry[], used: readonly number[], { howMany }: Pushes): Row {
-  const counts = Map.groupBy(entries, sourceOf);
+/** What one of the pushes costs the cluster: requests for objects of their space, and all processor time. Those of others are the kubelets', the scheduler's and Kubernetes' own controllers'. */
+function costRow(entries: readonly AuditEntry[], used: readonly number[], { howMany, space }: Pushes): Row {
+  const own = entries.filter(({ objectRef }) => objectRef?.namespace === space);
+  const counts = Map.groupBy(own, sourceOf);
   const requests = sources.map((source) => `${source} ${((counts.get(source)?.length ?? 0) / howMany).toFixed(1)}`);
-  const [apiServer = NaN, own = NaN] = used.map((spent) => ((spent / howMany) * 1000).toFixed(0));
+  const [apiServer = NaN, controllerMs = NaN] = used.map((spent) => ((spent / howMany) * 1000).toFixed(0));
   return {
     what: 'requests for each of them, and processor time',
     reach: '',
-    measured: `API server ${apiServer} ms, controller ${own} ms`,
+    measured: `API server ${apiServer} ms, controller ${controllerMs} ms`,
     beside: `requests: ${requests.join(', ')}`,
   };
 }

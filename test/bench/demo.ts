@@ -1,6 +1,7 @@
 // `npm run demo` and `npm test`, as a new user runs them.
 
 import path from 'node:path';
+import { run } from '../../tools/cluster/process.ts';
 import { timed } from './scene.ts';
 import type { Row } from './table.ts';
 
@@ -22,7 +23,8 @@ export async function benchDemo(): Promise<Row[]> {
       { what: "… a folder of one's own (`--path`)", reach: '', measured: `${(ended - began).toFixed(1)} s`, beside: path.basename(folder) },
     ];
   } finally {
-    await timed(process.execPath, ['test/demo.ts', '--down'], env);
+    // An interruption does not end this.
+    await run(process.execPath, ['test/demo.ts', '--down'], { env });
   }
 }
 

@@ -4,6 +4,7 @@
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { isInterrupted, removesClusters, unlessInterrupted } from '../support/interruption.ts';
 import { withCluster } from '../support/rings.ts';
 import { benchCauses } from './causes.ts';
 import { benchPushes } from './concurrent-pushes.ts';
@@ -52,7 +53,7 @@ async function scaleRows(): Promise<Row[]> {
   return withCluster(
     (env) => {
       Object.assign(process.env, env);
-      return benchScale();
+      return unlessInterrupted(benchScale);
     },
     process.env['KF_TEST_CLUSTER'] ?? 'bench-scale',
     scaleShape,
@@ -76,6 +77,7 @@ async function measure(name: string, bench: () => Promise<Row[]>): Promise<void>
     results[name] = { when, rows: await bench() };
     for (const row of results[name].rows) console.log(rowLine(row));
   } catch (error) {
+    if (isInterrupted()) throw error;
     console.error(error);
     const beside = error instanceof Error ? (error.message.split('\n')[0] ?? '') : '';
     results[name] = { when, rows: [{ what: name, reach: '', measured: 'failed', beside }] };
@@ -91,11 +93,14 @@ async function main(): Promise<void> {
   if (unknown !== undefined) throw new Error(`There is no bench '${unknown}'. Known: ${known.join(', ')}.`);
   const inCluster = Object.entries(onCluster).filter(([name]) => wanted.includes(name));
   if (inCluster.length > 0) {
-    await withCluster(async (env) => {
-      Object.assign(process.env, env);
+    const measureAll = async (): Promise<void> => {
       const scene = await openScene();
       for (const [name, bench] of inCluster) await measure(name, () => bench(scene));
       await scene.remove();
+    };
+    await withCluster((env) => {
+      Object.assign(process.env, env);
+      return unlessInterrupted(measureAll);
     }, process.env['KF_TEST_CLUSTER'] ?? 'bench');
   }
   for (const [name, bench] of Object.entries(alone)) if (wanted.includes(name)) await measure(name, bench);
@@ -108,4 +113,4 @@ async function main(): Promise<void> {
   console.log(`\n${table}`);
 }
 
-await main();
+await removesClusters(main);

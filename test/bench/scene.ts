@@ -5,6 +5,7 @@ import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { tracked } from '../support/interruption.ts';
 import { Kf, ringEnv, type Ran } from '../support/kf.ts';
 
 export interface Scene {
@@ -48,10 +49,11 @@ export async function openScene(): Promise<Scene> {
 export function timed(program: string, args: string[], env: NodeJS.ProcessEnv = process.env): Promise<Ran> {
   const started = performance.now();
   return new Promise((resolve, reject) => {
-    execFile(program, args, { env, maxBuffer: 256 * 1024 * 1024 }, (error, stdout, stderr) => {
+    const child = execFile(program, args, { env, maxBuffer: 256 * 1024 * 1024 }, (error, stdout, stderr) => {
       const milliseconds = performance.now() - started;
       if (error === null) resolve({ code: 0, stdout, stderr, milliseconds });
       else reject(new Error(`${program} ${args.join(' ')}: ${stderr || error.message}`));
     });
+    tracked(child);
   });
 }

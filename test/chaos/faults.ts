@@ -75,11 +75,34 @@ export async function deleteGatewayPod(): Promise<void> {
   await kubectl('-n', 'kf-node', 'delete', 'pod', '-l', 'app=kf-gateway', '--grace-period=0', '--force', '--wait=false');
 }
 
-/** The API server is killed and started again by the node. */
-export async function killApiServer(): Promise<void> {
+async function runInCluster(command: string[]): Promise<string> {
   const init = initOfCluster();
   if (init === undefined) throw new Error('the cluster does not run');
-  await runInside(init, ['/bin/sh', '-c', 'kill -9 "$(cat /run/kf/pids/kube-apiserver)"']);
+  return runInside(init, command);
+}
+
+/** The API server is killed and started again by the node. */
+export async function killApiServer(): Promise<void> {
+  await runInCluster(['/bin/sh', '-c', 'kill -9 "$(cat /run/kf/pids/kube-apiserver)"']);
+}
+
+/** etcd's own HTTP interface: https://etcd.io/docs/v3.6/dev-guide/api_grpc_gateway/ */
+const compaction = `
+const call = async (path, body) => {
+  const response = await fetch('http://127.0.0.1:2379/v3/kv/' + path, { method: 'POST', body: JSON.stringify(body) });
+  if (!response.ok) throw new Error(await response.text());
+  return response.json();
+};
+const { header } = await call('range', { key: 'AA==' });
+await call('compaction', { revision: header.revision, physical: true });
+console.log(header.revision);`;
+
+/**
+ * etcd forgets all revisions before the present one. An API server that starts afterwards cannot continue a watch: it answers 410.
+ * @returns the revision
+ */
+export async function compactEtcd(): Promise<number> {
+  return Number(await runInCluster([process.execPath, '--input-type=module', '-e', compaction]));
 }
 
 export async function apiServerAnswers(): Promise<void> {

@@ -4,10 +4,10 @@
 //   npm run chaos -- registry [--minutes N]     the registry is away while apps crash and start again (10 minutes)
 //   npm run chaos -- rounds [N] [--seed S]      repeats the tests of test/cluster/chaos.test.ts, each round with its own seed
 
-import { spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { toolsEnv } from '../../tools/environment.ts';
+import { removesClusters, runProgram, unlessInterrupted } from '../support/interruption.ts';
 import { Kf } from '../support/kf.ts';
 import { withCluster, withControlPlane } from '../support/rings.ts';
 import { registryAway } from './registry-away.ts';
@@ -24,13 +24,8 @@ const meanMs = 20_000;
 const reportFile = 'test-results/chaos.md';
 
 /** Runs a test file of a ring. @returns its exit code */
-function vitest(project: string, file: string, env: Record<string, string>): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const child = spawn('vitest', ['run', '--project', project, file], { stdio: ['ignore', 'inherit', 'inherit'], env: toolsEnv(env) });
-    child.on('error', reject);
-    child.on('exit', (code) => resolve(code ?? 1));
-  });
-}
+const vitest = (project: string, file: string, env: Record<string, string>): Promise<number> =>
+  runProgram('vitest', ['run', '--project', project, file], env);
 
 const round = (roundSeed: number, env: Record<string, string>): Promise<number> =>
   vitest('cluster', 'test/cluster/chaos.test.ts', { ...env, KF_CHAOS_SEED: String(roundSeed) });
@@ -46,7 +41,7 @@ async function takeover(count: string): Promise<string[]> {
 async function registry(minutes: number): Promise<string[]> {
   return withCluster(async (env) => {
     Object.assign(process.env, env);
-    const wrong = await registryAway(minutes, (line) => console.log(line));
+    const wrong = await unlessInterrupted(() => registryAway(minutes, (line) => console.log(line)));
     console.log(wrong.join('\n'));
     return wrong;
   });
@@ -67,29 +62,34 @@ async function rounds(count: number): Promise<string[]> {
 
 /** @returns what did not hold */
 async function session(minutes: number): Promise<string[]> {
-  return withCluster(async (env) => {
+  return withCluster((env) => {
     Object.assign(process.env, env);
-    const kf = await Kf.create();
-    const before = await baseline();
-    const log = (line: string): void => console.log(line);
-    const apps = ['chaos-a', 'chaos-b', 'chaos-c'];
-    console.log(`seed ${seed}, ${minutes} minutes`);
-    const started = Date.now();
-    const { declared, tally, findings } = await new ChaosSession(kf, { seed, apps, minutes, meanMs, log }).play();
-    const wrong = [...findings];
-    const note = (error: unknown): void => void wrong.push(error instanceof Error ? error.message : String(error));
-    for (const [name, app] of declared) await asDeclared(kf, name, app).catch(note);
-    await noOrphans().catch(note);
-    await leavesNothing(kf, apps, before).catch(note);
-    wrong.push(...[...tally.missedSteps, ...tally.missedFaults].map((what) => `never hit: ${what}`));
-    const head = `Seed ${seed}, ${Math.round((Date.now() - started) / 60_000)} minutes.`;
-    const text = `${head}\n\n${tally.render()}\n\n${wrong.length === 0 ? 'All apps are as declared; nothing is left over.' : wrong.join('\n')}\n`;
-    mkdirSync('test-results', { recursive: true });
-    writeFileSync(reportFile, text);
-    console.log(text);
-    await kf.remove();
-    return wrong;
+    return unlessInterrupted(() => play(minutes));
   });
+}
+
+/** @returns what did not hold */
+async function play(minutes: number): Promise<string[]> {
+  const kf = await Kf.create();
+  const before = await baseline();
+  const log = (line: string): void => console.log(line);
+  const apps = ['chaos-a', 'chaos-b', 'chaos-c'];
+  console.log(`seed ${seed}, ${minutes} minutes`);
+  const started = Date.now();
+  const { declared, tally, findings } = await new ChaosSession(kf, { seed, apps, minutes, meanMs, log }).play();
+  const wrong = [...findings];
+  const note = (error: unknown): void => void wrong.push(error instanceof Error ? error.message : String(error));
+  for (const [name, app] of declared) await asDeclared(kf, name, app).catch(note);
+  await noOrphans().catch(note);
+  await leavesNothing(kf, apps, before).catch(note);
+  wrong.push(...[...tally.missedSteps, ...tally.missedFaults].map((what) => `never hit: ${what}`));
+  const head = `Seed ${seed}, ${Math.round((Date.now() - started) / 60_000)} minutes.`;
+  const text = `${head}\n\n${tally.render()}\n\n${wrong.length === 0 ? 'All apps are as declared; nothing is left over.' : wrong.join('\n')}\n`;
+  mkdirSync('test-results', { recursive: true });
+  writeFileSync(reportFile, text);
+  console.log(text);
+  await kf.remove();
+  return wrong;
 }
 
 const [mode = 'session', count = '10'] = positionals;
@@ -101,6 +101,8 @@ const modes: Record<string, () => Promise<string[]>> = {
 };
 const chosen = modes[mode];
 if (chosen === undefined) throw new Error(`There is no mode '${mode}'; there are ${Object.keys(modes).join(', ')}.`);
-const bad = await chosen();
-console.log(bad.length === 0 ? 'passed' : `${bad.length} failures`);
-process.exitCode = bad.length === 0 ? 0 : 1;
+await removesClusters(async () => {
+  const bad = await chosen();
+  console.log(bad.length === 0 ? 'passed' : `${bad.length} failures`);
+  process.exitCode = bad.length === 0 ? 0 : 1;
+});

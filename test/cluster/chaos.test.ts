@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
   apiServerAnswers,
+  compactEtcd,
   controllerReady,
   deleteControllerPod,
   killApiServer,
@@ -156,14 +157,26 @@ describe('one instance behind a route', () => {
     expect(failures).toEqual([]);
   });
 
-  test('a push survives a restart of the API server', async () => {
+  test('a push survives a restart of the API server, whose etcd has no history: the controller lists again', async () => {
+    const before = await auditEnd();
     const pushing = await begun('chaos-app', ['push', 'chaos-app', '-o', sample(2), '-m', '64M']);
     await sleep(random() * 1200);
     await killApiServer();
+    expect(await compactEtcd()).toBeGreaterThan(1);
     await apiServerAnswers();
     const { code, stderr } = await pushing.ran;
     expect([code, code === 0 ? '' : stderr]).toEqual([0, '']);
     await answers('chaos-app', 'kf sample 2');
+    // Each watch connects again after a pause of its own, which can be longer than the push.
+    const lists = async (): Promise<(string | undefined)[]> =>
+      (await auditFrom(before))
+        .filter(({ user, verb }) => user.username.endsWith(':kf-controller') && verb === 'list')
+        .map(({ objectRef }) => objectRef?.resource);
+    const followed = ['cfapps', 'cfbuilds', 'statefulsets', 'pods'];
+    await until('a new list of each kind', async () => {
+      const found = await lists();
+      return followed.every((kind) => found.includes(kind));
+    });
   });
 
   test('a controller that starts after a restart of the API server gives the gateway time to catch up', async () => {
@@ -208,6 +221,23 @@ describe('one instance behind a route', () => {
     const { code, stderr } = await mapping;
     expect([code, code === 0 ? '' : stderr]).toEqual([0, '']);
     expect((await get(`${host}.apps.localhost`)).status).toBe(200);
+  });
+
+  test('requests of a route lose nothing while an app is mapped whose addresses Kubernetes writes late', async () => {
+    const host = 'chaos-both';
+    await kf.ok('map-route', 'chaos-twenty', 'apps.localhost', '-n', host);
+    const user = probe(`${host}.apps.localhost`);
+    expect(signalAll('kube-controller-manager', 'SIGSTOP')).toBeGreaterThan(0);
+    const mapping = kf.run(['map-route', 'chaos-gap', 'apps.localhost', '-n', host]);
+    await sleep(8_000);
+    signalAll('kube-controller-manager', 'SIGCONT');
+    const { code, stderr } = await mapping;
+    expect([code, code === 0 ? '' : stderr]).toEqual([0, '']);
+    const { asked, failures } = await user.end();
+    expect([asked > 100, failures]).toEqual([true, []]);
+    const bodies = new Set<string>();
+    for (let sent = 0; sent < 4; sent += 1) bodies.add((await get(`${host}.apps.localhost`)).body);
+    expect(bodies.size).toBe(2);
   });
 
   test('a leader that was frozen writes nothing afterwards, and reconciling continues', async () => {

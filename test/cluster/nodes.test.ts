@@ -77,6 +77,12 @@ const isReady = ({ metadata, status }: Pod): boolean =>
 const readyOn = async (app: string, place: string): Promise<number> =>
   (await instances(app)).filter((pod) => isReady(pod) && pod.spec.nodeName === place).length;
 
+/** When the cluster noticed that a node does not answer, to the second. */
+async function silentSince(place: string): Promise<number> {
+  const time = "{.status.conditions[?(@.type=='Ready')].lastTransitionTime}";
+  return Date.parse(await ctl('get', 'node', place, '-o', `jsonpath=${time}`));
+}
+
 beforeAll(async () => {
   folder = await mkdtemp(path.join(tmpdir(), 'kf-nodes-'));
   // Remains of an interrupted run are not checked.
@@ -121,6 +127,7 @@ describe('a node that is killed without warning', () => {
     let isBack = false;
     let said: WhyDetails | undefined;
     let shown = '';
+    let saidAt = NaN;
     const back = async (): Promise<void> => {
       const all = async (): Promise<boolean> => (await readyOn('lone', first)) === 1 && (await readyOn('pair', first)) === 2;
       await until('all instances to run on the first node', all, recoveryMs).finally(() => (isBack = true));
@@ -129,12 +136,19 @@ describe('a node that is killed without warning', () => {
     const ask = async (): Promise<void> => {
       while (!isBack && said === undefined) {
         const details = await why(kf, 'lone');
-        if (details.cause !== 'node-lost') continue;
+        if (details.cause !== 'node-lost') {
+          await sleep(500);
+          continue;
+        }
+        saidAt = Date.now();
         shown = (await kf.ok('app', 'lone')).stdout;
         said = details;
       }
     };
     await Promise.all([back(), ask()]);
+    const missed = saidAt - (await silentSince(second));
+    reportTime('kf why names a node that went away, after the cluster has noticed', missed);
+    expect(missed).toBeLessThanOrEqual(10_000);
     expect(said).toMatchObject({ state: 'failed', cause: 'node-lost', instance: 0 });
     expect(said?.message).toContain(`Node '${second}' does not answer`);
     expect(shown).toMatch(/^#0 +down/m);
@@ -282,6 +296,8 @@ describe('a node that is full', () => {
       const events = (await kf.ok('events', 'one')).stdout.split('\n');
       return events.some((line) => line.includes('reason: EVICTED') && text.test(line));
     });
+    // A kubelet that starts again during an eviction would let the pod live.
+    await until('all instances to be gone', async () => (await podsOn(second)).length === 0);
     await setKubelet(normal);
     await until('the end of the pressure', async () => (await conditionOf(condition)) === 'False');
     await until('both instances', async () => (await readyOn('one', second)) === 2);

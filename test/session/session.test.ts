@@ -63,4 +63,4 @@ afterAll(async () => {
 test('a session prints what it printed when it was written down', async () => {
   const transcript = await readFile(file, 'utf8');
   await expect(await replay(transcript, { users, names, schemas })).toMatchFileSnapshot(file);
-}, 900_000);
+}, 1_800_000);

@@ -8,6 +8,7 @@ import { promisify } from 'node:util';
 import { controllerLine, readControllerReport } from './controller-report.ts';
 import { writeRoleKubeconfig } from './developer.ts';
 import { installPackedKf } from './installed-kf.ts';
+import { isInterrupted } from './interruption.ts';
 import { lanesEnv, startsClustersLock } from './lanes.ts';
 import { withLock } from '../../tools/cluster/state.ts';
 import { clusterDown, clusterUp, writeSetupFile, type ClusterEnv } from './local-cluster.ts';
@@ -20,7 +21,13 @@ const otherName = process.env['KF_TEST_CLUSTER'];
 /** Starts the cluster. What an interrupted run has left of it goes first: tests count what exists. With `KF_KEEP_CLUSTER=1` it is used again. */
 async function freshCluster(name: string, ...flags: string[]): Promise<ClusterEnv> {
   if (!keep) await clusterDown(name);
-  return clusterUp(name, ...flags);
+  try {
+    return await clusterUp(name, ...flags);
+  } catch (error) {
+    // After a failure it stays: its logs say why. Ctrl-C reaches the program that starts it too.
+    if (isInterrupted() && !keep) await clusterDown(name);
+    throw error;
+  }
 }
 
 /** Runs `use` with only a control plane: etcd, API server, controller manager. `KF_TEST_CLUSTER` names it as in {@link withCluster}, plus `-api`. */
@@ -87,8 +94,12 @@ async function openCluster(name: string, binary: Promise<string>, folder: string
   const close = async (): Promise<void> => {
     if (!keep) await clusterDown(name);
   };
-  const [env, program] = await Promise.all([freshCluster(name, ...shape.flags), binary]);
+  const [made, packed] = await Promise.allSettled([freshCluster(name, ...shape.flags), binary]);
+  if (made.status === 'rejected') throw made.reason;
+  const env = made.value;
   try {
+    if (packed.status === 'rejected') throw packed.reason;
+    const program = packed.value;
     await shape.prepare(env);
     return { env: { ...env, KF_TEST_BIN: program, ...(await setUp(program, env, folder)) }, close };
   } catch (error) {

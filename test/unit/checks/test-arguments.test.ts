@@ -6,7 +6,7 @@ const runner = (...args: string[]): { status: number | null; stdout: string; std
 
 test('npm test -- --help prints the usage and starts nothing', () => {
   const { status, stdout } = runner('--help');
-  expect([status, stdout.split('\n')[0]]).toEqual([0, 'usage: npm test [-- [RING…] [FILE…] [--update]]']);
+  expect([status, stdout.split('\n')[0]]).toEqual([0, 'usage: npm test [-- [RING…] [FILE…] [--all] [--update]]']);
 });
 
 test.each([

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { lanesFor } from '../../support/lanes.ts';
 import { ringOrder } from '../../support/ring-order.ts';
 
 const order = (files: string): string =>
@@ -17,4 +18,8 @@ describe('the files of the cluster ring', () => {
   ])('%s', (_what, given, expected) => {
     expect(order(given)).toBe(expected);
   });
+});
+
+test('two files run at a time only where processes start fast', () => {
+  expect([28, 40, 95, 136].map((startMs) => lanesFor(startMs))).toEqual([2, 2, 1, 1]);
 });
