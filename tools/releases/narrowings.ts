@@ -20,6 +20,11 @@ export const narrowings: readonly Narrowing[] = [
     why: 'A task that changed its app would run with the rights of another one; kf never changes it.',
   },
   {
+    where: /^cfprocesses\S+ spec\.appRef rule$/,
+    until: 'before-deployments',
+    why: 'A process that changed its app was removed while it served; kf never changes it.',
+  },
+  {
     where: /^cfprocesses\S+ spec\.(memoryMB|diskQuotaMB|\w+\.data\.\w+Seconds) minimum$/,
     until: 'before-deployments',
     why: 'No instance starts with a negative number.',
