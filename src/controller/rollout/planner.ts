@@ -107,14 +107,14 @@ function spareOf({ target, generations, decided = true }: RolloutState): Generat
 
 /**
  * The generation that serves after the target failed: one that has served, with instances if possible. One that never served has the next turn:
- * nobody knows whether it works. After a cancellation the target served before, and as long as an instance of it is ready it is not left for that.
+ * nobody knows whether it works. After a cancellation the target served before, and as long as an instance of it is ready it is not left for another one.
  */
 function fallbackOf(state: RolloutState): Generation | undefined {
   if (!state.failed) return undefined;
   const running = state.generations.filter(({ hash, instances }) => hash !== state.target && instances > 0).toSorted(byWorth(state));
+  if (canStay(state)) return undefined;
   const before = running.find(({ served }) => served);
-  if (before !== undefined || canStay(state)) return before;
-  return running.find(({ ready, proven }) => ready > 0 && proven) ?? spareOf(state) ?? running[0];
+  return before ?? running.find(({ ready, proven }) => ready > 0 && proven) ?? spareOf(state) ?? running[0];
 }
 
 /** The target that a cancellation leads back to has failed, but some of its instances still serve. */
@@ -231,7 +231,12 @@ function hold(state: RolloutState, goal: Generation, others: readonly Generation
     const missing = desired - total;
     // While several versions run, they may have more instances together; so may one whose instance leaves its node.
     const most = isAlone && first.spare !== true ? 0 : maxInFlight;
-    if (missing > 0 || -missing > most) kept.set(first.hash, Math.max(1, own + missing));
+    if (missing > 0) kept.set(first.hash, own + missing);
+    else if (-missing > most) {
+      const rest = running.filter((generation) => generation !== first);
+      const left = share(rest, Math.max(0, desired - own), ({ hash }) => kept.get(hash) ?? 0);
+      for (const [hash, instances] of [...left, [first.hash, Math.max(1, Math.min(own, desired))] as const]) kept.set(hash, instances);
+    }
   }
   const weights = routed ? Object.fromEntries([...shares].filter(([, part]) => part > 0)) : {};
   return { goal: kept.get(goal.hash) ?? 0, others: kept, weights };

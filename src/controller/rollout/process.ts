@@ -101,9 +101,9 @@ async function act(context: Context, live: Stored<CFProcess>, overdue: boolean, 
   const outcome = target === undefined ? undefined : await rollouts.step(context, app, process, target);
   const ready: Statement = readyStatement;
   await writeStatus(context, kinds.process, process, {
-    ...process.status,
+    ...(outcome === undefined ? withoutGeneration(context, app, process) : process.status),
     actualInstances: 0,
-    ...(outcome?.status ?? withoutGeneration(context, app, process)),
+    ...outcome?.status,
     selector: selectorOf(process),
     conditions: conditionsWith(process, ready),
   });
@@ -128,10 +128,13 @@ async function tryBudget(context: Context, process: Stored<CFProcess>, isWanted:
   }
 }
 
-/** What changes in the status of a process that has no generation, and gets none now. */
-function withoutGeneration(context: Context, app: Stored<CFApp>, process: Stored<CFProcess>): Pick<CFProcessStatus, 'rollout'> {
-  if (app.spec.desiredState === 'STARTED') return {};
-  return defined({ rollout: endedRollout(process, app.metadata.annotations?.[annotations.deployId] ?? '', context.now()) });
+/** The status of a process that has no generation, and gets none now. What hindered a change is over when the change was canceled. */
+function withoutGeneration(context: Context, app: Stored<CFApp>, process: Stored<CFProcess>): CFProcessStatus {
+  const { rollout, ...status } = process.status ?? {};
+  if (isCanceled(app)) return status;
+  const isStarted = app.spec.desiredState === 'STARTED';
+  const ended = isStarted ? undefined : endedRollout(process, app.metadata.annotations?.[annotations.deployId] ?? '', context.now());
+  return { ...status, ...defined({ rollout: ended ?? rollout }) };
 }
 
 /**

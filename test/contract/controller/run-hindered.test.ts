@@ -8,7 +8,7 @@ import { heldUntilRestart } from '../../../src/lib/api/held.ts';
 import { podType } from '../../../src/lib/api/pod-kind.ts';
 import type { CFApp, CFBuild } from '../../../src/lib/api/types.generated.ts';
 import { apiError } from '../../support/memory-cluster.ts';
-import { reported, running, scaled } from './deployment-scene.ts';
+import { cancel, processOf, reported, running, scaled, wanted } from './deployment-scene.ts';
 import { appGuid, ns, startRunScene, type RunScene } from './run-scene.ts';
 
 let scene: RunScene;
@@ -70,6 +70,19 @@ test('the version that serves is scaled while a change is hindered, and its inst
   await scaled(scene, 1);
   await unbind();
   await scene.until(() => expect(running(scene)).toEqual({ 'good:2': 1 }));
+});
+
+test('a canceled change is over, also when a process that is new with it was hindered', async () => {
+  await startScene();
+  const processTypes = ['web', 'worker'];
+  await reported(scene, await scene.deploy('good:1', { processTypes }), 'Serving');
+  await bind();
+  const id = await scene.deploy('good:2', { processTypes });
+  await wanted(scene, 'worker');
+  await scene.until(() => expect(processOf(scene, 'worker')?.status?.rollout).toMatchObject({ id, phase: 'Pending' }));
+  await cancel(scene, 'build-1');
+  await reported(scene, id, 'Serving', { canceled: true });
+  expect(running(scene)).toEqual({ 'good:1': 1 });
 });
 
 test('a setting that waits for the next start does not end a change that is hindered', async () => {

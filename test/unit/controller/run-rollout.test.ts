@@ -175,6 +175,9 @@ describe('a failed version', () => {
     const back = plan({ ...lacks, generations: [canceled, before(3)] });
     expect(back).toMatchObject({ goal: 'new', weights: { new: 3 }, instances: { new: 4, old: 1 } });
     expect(plan({ ...lacks, generations: [canceled, before(3)], settled: { new: 3 } }).instances).toEqual({ new: 4, old: 0 });
+    // Also when all wanted instances of the canceled one were ready, and only another process of the app was not.
+    const whole = generation('old', 4, 4, { created: 3, served: true });
+    expect(plan({ ...lacks, decided: false, generations: [whole, before(1)] })).toMatchObject({ goal: 'new', weights: { new: 1 } });
     // It goes no faster than the version before comes.
     const few = generation('new', 2, 1, { served: true });
     const many = plan({ ...lacks, generations: [generation('old', 3, 3, { created: 3 }), few], settled: { old: 2, new: 1 } });
