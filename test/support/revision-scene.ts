@@ -78,8 +78,8 @@ export class RevisionScene {
   }
 
   /** Says that this revision serves since the app's present change, and which one is the newest, as the controller does. */
-  serves(version: number, more: object = {}): void {
+  serves(version: number, more: object = {}, status: object = {}): void {
     const revision = { change: changeOf(this.#scene.app()), version, deployed: version, droplets: [], ...more };
-    this.#scene.setStatus(kinds.app, nameOf(this.#scene.app()), { revision });
+    this.#scene.setStatus(kinds.app, nameOf(this.#scene.app()), { revision, ...status });
   }
 }

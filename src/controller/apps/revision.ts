@@ -9,6 +9,7 @@ import {
   commandChanges, isSameEnv, isSameSettings, isSameSidecars, mostDeployable, mostRevisions, printRecord, printSettings, printSidecars, readRecords, revisionsName, settingsIn,
   type RevisionRecord, type RevisionSettings,
 } from '../../lib/api/revisions.ts'; // prettier-ignore
+import { rolledBackTo } from '../../lib/api/rollout.ts';
 import { cutText } from '../../lib/api/text.ts';
 import { verdictEntries } from '../../lib/api/verdicts.ts';
 import type { AppRevision, CFApp, CFProcess, Droplet } from '../../lib/api/types.generated.ts';
@@ -136,9 +137,8 @@ function whatIsNew(
   if (newest === undefined) return 'Initial revision.';
   const news = [...(newest.droplet === droplet ? [] : ['New droplet deployed.']), ...newSettings(newest, former, settings)];
   if (news.length === 0) return undefined;
-  const [, version, deployId] = /^(\d+)\/(.*)$/.exec(app.metadata.annotations?.[annotations.rolledBack] ?? '') ?? [];
-  if (version !== undefined && deployId === app.metadata.annotations?.[annotations.deployId])
-    news.push(`Rolled back to revision ${version}.`);
+  const version = rolledBackTo(app);
+  if (version !== undefined) news.push(`Rolled back to revision ${String(version)}.`);
   return cutText(news.toSorted().join(' '), longestDescription);
 }
 

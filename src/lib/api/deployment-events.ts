@@ -1,8 +1,7 @@
 // The events of an app's deployments, in the words of cf. Pure.
 
 import type { Seen } from './event-log.ts';
-import { annotations } from './group.ts';
-import { canaryOf, isCanceled, rolloutOf } from './rollout.ts';
+import { canaryOf, isCanceled, rolledBackTo, rolloutOf } from './rollout.ts';
 import type { CFApp } from './types.generated.ts';
 
 const canceled = 'canceled';
@@ -13,22 +12,22 @@ export function rolloutSeen(app: CFApp): string {
 }
 
 /** `rolled back to revision: 4` when the app's present change is a rollback. */
-function rollbackOf({ metadata }: CFApp, deployId: string): string[] {
-  const [, version, id] = /^(\d+)\/(.*)$/.exec(metadata.annotations?.[annotations.rolledBack] ?? '') ?? [];
-  return version !== undefined && id === deployId ? [`rolled back to revision: ${version}`] : [];
+function rollbackOf(app: CFApp): string[] {
+  const version = rolledBackTo(app);
+  return version === undefined ? [] : [`rolled back to revision: ${String(version)}`];
 }
 
-function created(app: CFApp, deployId: string): { type: string; description: string } {
+function created(app: CFApp): { type: string; description: string } {
   const strategy = rolloutOf(app)?.strategy;
   const isDeployment = strategy === 'rolling' || strategy === 'canary';
-  const facts = [...(strategy === undefined ? [] : [`strategy: ${strategy}`]), ...rollbackOf(app, deployId)];
+  const facts = [...(strategy === undefined ? [] : [`strategy: ${strategy}`]), ...rollbackOf(app)];
   return { type: isDeployment ? 'audit.app.deployment.create' : 'audit.app.restart', description: facts.join(', ') };
 }
 
 /** What happened to the deployment of an app that is started, before and after; undefined when nothing did. */
 export function deploymentEvent(app: CFApp, before: Seen, after: Seen): { type: string; description: string } | undefined {
   if (after.state !== 'STARTED') return undefined;
-  if (after.deployId !== before.deployId) return created(app, after.deployId);
+  if (after.deployId !== before.deployId) return created(app);
   if (before.rollout === undefined || after.rollout === before.rollout) return undefined;
   if (after.rollout === canceled) return { type: 'audit.app.deployment.cancel', description: '' };
   const canary = canaryOf(app);

@@ -54,6 +54,12 @@ export function isCanceled(app: CFApp): boolean {
   return rolloutOf(app)?.canceled === true;
 }
 
+/** The version of the revision that the app's present change returns to; undefined when that change is no rollback. */
+export function rolledBackTo({ metadata: { annotations: given = {} } }: CFApp): number | undefined {
+  const [, version, id] = /^(\d+)\/(.*)$/.exec(given[annotations.rolledBack] ?? '') ?? [];
+  return version !== undefined && id === given[annotations.deployId] ? Number(version) : undefined;
+}
+
 /** @param space left out: its default is not known, or does not count */
 export function strategyOf(app: CFApp, space?: KubeObject): Strategy {
   return rolloutOf(app)?.strategy ?? defaultStrategyOf(app) ?? (space === undefined ? undefined : defaultStrategyOf(space)) ?? 'rolling';

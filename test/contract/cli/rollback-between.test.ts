@@ -73,6 +73,31 @@ describe('rollback', () => {
     expect([await rollback(), droplet(), revisions.variables()]).toEqual([2, second, { SIZE: '1' }]);
   });
 
+  it.each(['no controller has taken up', 'is under way'])('repeated while one %s goes to the same version', async (state) => {
+    const [first] = await revisions.twoRevisions();
+    revisions.serves(2);
+    expect([await rollback(), droplet()]).toEqual([1, first]);
+    if (state === 'is under way') {
+      await revisions.recorded(3, first, { COLOUR: 'red' }, 'serve first');
+      revisions.serves(3, { deployed: 2 });
+    }
+    expect([await rollback(), droplet()]).toEqual([1, first]);
+  });
+
+  it.each(['failed', 'was canceled'])('after one that %s goes to the version that serves', async (state) => {
+    const [first, second] = await revisions.twoRevisions();
+    revisions.serves(2);
+    expect([await rollback(), droplet()]).toEqual([1, first]);
+    await revisions.recorded(3, first, { COLOUR: 'red' }, 'serve first');
+    const id = scene.app().metadata.annotations?.[annotations.deployId] ?? '';
+    if (state === 'failed') revisions.serves(3, { deployed: 2 }, { deployment: { id, phase: 'Failed' } });
+    else {
+      await scene.cluster.memory.mergePatch(kinds.app, ns, nameOf(scene.app()), { spec: { rollout: { id, canceled: true } } });
+      revisions.serves(3, { deployed: 2 });
+    }
+    expect([await rollback(), droplet()]).toEqual([2, second]);
+  });
+
   it('of a restart that is not recorded yet returns to the version before', async () => {
     const [first] = await revisions.twoRevisions();
     revisions.serves(2);

@@ -9,7 +9,7 @@ import { hasLostVariablesMark } from '../../api/lost-variables.ts';
 import type { Stored } from '../../api/object.ts';
 import { isSameEnv, isSameSettings, printSidecars, type RevisionSettings } from '../../api/revisions.ts';
 import type { CFApp, CFProcess, Sidecar } from '../../api/types.generated.ts';
-import { isCanceled, rolloutPatch, type RolloutOptions } from '../../api/rollout.ts';
+import { isCanceled, rolledBackTo, rolloutPatch, type RolloutOptions } from '../../api/rollout.ts';
 import { defined } from '../../defined.ts';
 import { KfError } from '../../errors.ts';
 import type { ObjectPatch } from '../../kube/patch-as-read.ts';
@@ -56,6 +56,15 @@ async function readStart(session: SpaceSession, app: Stored<CFApp>): Promise<Sta
   const present = { droplet: base.record.droplet, settings: await settingsOf(base.record) };
   const isOther = (serving > 0 || isUnrecorded(app)) && !(await hasContent(session, app, present));
   return { app, found, settingsOf, present: isOther ? undefined : present };
+}
+
+/**
+ * The version that a rollback leads to which is under way, or which no controller has taken up: a repeated one, for example after a timeout, means the same.
+ */
+function versionUnderWay(app: Stored<CFApp>): number | undefined {
+  const { id, phase } = app.status?.deployment ?? {};
+  const hasFailed = phase === 'Failed' && id === app.metadata.annotations?.[annotations.deployId];
+  return hasFailed || isCanceled(app) ? undefined : rolledBackTo(app);
 }
 
 /** The app was started, and no controller has recorded yet with what. */
@@ -111,6 +120,9 @@ async function hasLostVariables({ cluster, space, signal }: SpaceSession, app: S
 async function versionBefore(session: SpaceSession, { app, found, settingsOf, present }: Start): Promise<number> {
   const serving = found.findIndex(({ summary }) => summary.deployed);
   const fits = found.slice(Math.max(serving, 0)).filter(({ summary }) => summary.deployable);
+  const under = present === undefined ? versionUnderWay(app) : undefined;
+  const repeated = found.find(({ record, summary }) => record.version === under && summary.deployable);
+  if (repeated !== undefined) return repeated.record.version;
   const last = found.find(({ record }) => record.version === app.status?.revision?.deployed);
   if (last?.summary.deployable === true && (present === undefined || (await hasLostVariables(session, app)))) return last.record.version;
   for (const { record, failed } of fits) {
