@@ -1,6 +1,7 @@
 // The state that `push --no-start` leaves, what start, restart and restage do with it, and which package is the last pushed one.
 
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { secretType } from '../../../src/lib/api/core.ts';
 import { annotations, kinds } from '../../../src/lib/api/group.ts';
 import { bundleForTests } from '../../support/cli.ts';
 import { builtWeb as web, nameOf, ns, PushScene } from '../../support/push-scene.ts';
@@ -307,4 +308,15 @@ it('start builds the last pushed package also if its first build failed', async 
   await scene.ok('set-env', 'shop', 'A', 'needed');
   await scene.ok('start', 'shop');
   expect(scene.builds().map((build) => scene.variablesOf(build))).toEqual([{}, { A: 'needed' }]);
+});
+
+it.each(['start', 'restart', 'restage'])('%s makes the Secret of the variables that a first push with a failed build did not write', async (verb) => {
+  scene.droplet = 'fails';
+  expect((await scene.cli.run(push)).code).toBe(1);
+  const { envSecretName = '' } = scene.app().spec;
+  expect(scene.cluster.memory.peek(secretType, ns, envSecretName)).toBeUndefined();
+  scene.droplet = web;
+  const { stderr } = await scene.ok(verb, 'shop');
+  expect(scene.cluster.memory.peek(secretType, ns, envSecretName)).toBeDefined();
+  expect(stderr).not.toContain('was gone');
 });
