@@ -23,6 +23,8 @@ export interface RecentOptions extends PodScope {
   onlyPrevious?: boolean;
   sources?: SourceRule;
   signal?: AbortSignal;
+  /** How long a log may take until it begins, in milliseconds; default 15,000. Others of the same node are not asked for then. */
+  patienceMs?: number;
 }
 
 interface PartLogs {
@@ -40,7 +42,11 @@ export interface RecentLogs extends PartLogs {
 /** Concurrent requests; the kubelet reads each log from disk. */
 const concurrency = 8;
 
+const defaultPatienceMs = 15_000;
+
 interface Part {
+  /** Where the pod runs. */
+  node: string;
   target: Omit<LogTarget, 'early'>;
   previous: boolean;
   /** When the run began. */
@@ -66,8 +72,9 @@ function partsOf(pod: Stored<Pod>, { sources, onlyPrevious = false }: RecentOpti
     const restarts = status?.restartCount ?? 0;
     // During the back-off before a restart, the last run is served as the current log.
     const hasPrevious = restarts > 0 && last?.containerID !== undefined && last.containerID !== life?.id;
-    const previous = { target, previous: true, startedAt: last?.startedAt, earlier: restarts - 1, next: life?.startedAt };
-    const present = { target, previous: false, startedAt: life?.startedAt, earlier: hasPrevious ? 0 : restarts };
+    const node = pod.spec?.nodeName ?? '';
+    const previous = { node, target, previous: true, startedAt: last?.startedAt, earlier: restarts - 1, next: life?.startedAt };
+    const present = { node, target, previous: false, startedAt: life?.startedAt, earlier: hasPrevious ? 0 : restarts };
     if (!onlyPrevious) return hasPrevious ? [previous, present] : [present];
     if (hasPrevious) return [previous];
     // The run that ended is the previous one as soon as the next one begins. In the back-off, the kubelet serves it as such already.
@@ -83,8 +90,8 @@ function gapBefore({ target, startedAt, earlier }: Part, count: number, { since 
 }
 
 /** A run whose log is gone is a lost one, before the run after it. */
-function lostWith({ target, previous, earlier, next, startedAt }: Part): Part {
-  return next === undefined ? { target, previous, earlier, startedAt } : { target, previous, earlier: earlier + 1, startedAt: next };
+function lostWith({ next, ...part }: Part): Part {
+  return next === undefined ? part : { ...part, earlier: part.earlier + 1, startedAt: next };
 }
 
 /** The gap between the asked time, at which the run was already there, and its first line from then on. */
@@ -99,7 +106,27 @@ async function gapAtBegin(
   return gap === undefined ? [] : [gapEntry(source, gap)];
 }
 
-async function readPart(cluster: Cluster, part: Part, options: RecentOptions, signal: AbortSignal): Promise<PartLogs> {
+/** Reads what has a log to give. The API server itself waits for 30 s for a node that does not answer. */
+async function readPart(cluster: Cluster, part: Part, options: RecentOptions, silent: Set<string>, signal: AbortSignal): Promise<PartLogs> {
+  const { node, target } = part;
+  const { patienceMs = defaultPatienceMs } = options;
+  const noAnswer = { entries: [], notes: [noteEntry(`Node '${node}' does not answer.`, target)] };
+  if (silent.has(node)) return noAnswer;
+  const limit = new AbortController();
+  const timer = setTimeout(() => limit.abort(), patienceMs);
+  try {
+    const within = AbortSignal.any([signal, limit.signal]);
+    const read = await readBegun(cluster, part, options, within, () => clearTimeout(timer));
+    throwIfAborted(signal);
+    if (!limit.signal.aborted) return read;
+    silent.add(node);
+    return noAnswer;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function readBegun(cluster: Cluster, part: Part, options: RecentOptions, signal: AbortSignal, onAccept: () => void): Promise<PartLogs> {
   const entries: LogEntry[] = [];
   const { target, previous, startedAt } = part;
   const { pod, container, source } = target;
@@ -115,6 +142,7 @@ async function readPart(cluster: Cluster, part: Part, options: RecentOptions, si
       since: options.since,
       signal,
       acceptHole: true,
+      onAccept,
       onBegin: async (time) => void entries.push(...(await gapAtBegin(part, time, { ...options, cluster, signal }))),
       onLine: ({ time, text }) => {
         if (options.since === undefined || time >= options.since) entries.push({ time, source, stream: 'OUT', text });
@@ -123,7 +151,6 @@ async function readPart(cluster: Cluster, part: Part, options: RecentOptions, si
     },
     new LogPosition(),
   );
-  throwIfAborted(signal);
   // A previous log that is no longer kept is not worth a note, unless it is what was asked for.
   const isWorthANote = outcome.how !== 'end' && (!previous || options.onlyPrevious === true || outcome.how === 'cut');
   const isLost = previous && outcome.lines === 0 && (outcome.how === 'refused' || outcome.how === 'gone');
@@ -170,7 +197,8 @@ export async function recentLogs(cluster: Cluster, options: RecentOptions): Prom
   const signal = options.signal ?? new AbortController().signal;
   const { items } = await cluster.list(podType, { ns: options.ns, labelSelector: options.selector, signal });
   const parts = items.flatMap((pod) => partsOf(pod, options));
-  const read = await pLimit(concurrency).map(parts, (part) => readPart(cluster, part, options, signal));
+  const silent = new Set<string>();
+  const read = await pLimit(concurrency).map(parts, (part) => readPart(cluster, part, options, silent, signal));
   const entries = parts.flatMap((_part, index) => shownOf(parts, read, index));
   // A stable sort: lines of one container with the same time keep their order.
   entries.sort((a, b) => (a.time < b.time ? -1 : a.time > b.time ? 1 : 0));

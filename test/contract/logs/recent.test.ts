@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import type { Cluster } from '../../../src/lib/kube/cluster.ts';
 import { recentLogs, type RecentOptions } from '../../../src/lib/logs/recent.ts';
@@ -178,6 +179,34 @@ describe('recent logs', () => {
     const { entries, notes } = await recentLogs(scene.cluster, { ...scope, lines: 10 });
     expect(entries.map(({ text }) => text)).toEqual(['one', 'two']);
     expect(notes[0]?.text).toBe('The log could not be read to its end.');
+  });
+
+  test('of a node that does not answer are asked for a few times, and those of others are there at once', async () => {
+    const away = Array.from({ length: 30 }, (_none, index) => `away-${String(index)}`);
+    for (const name of [...away, 'here']) {
+      const pod = scene.kubelet.addPod(name);
+      pod.node = name === 'here' ? 'node-1' : 'node-2';
+      await scene.kubelet.start(pod);
+      scene.kubelet.say(pod, `${name} works`);
+    }
+    scene.kubelet.faults.isSilent = (pod) => pod !== 'here';
+    const { entries, notes } = await recentLogs(scene.cluster, { ...scope, lines: 10, patienceMs: 200 });
+    expect(entries.map(({ text }) => text)).toEqual(['here works']);
+    expect(notes.map(({ source, text }) => [source.pod, text])).toEqual(away.map((name) => [name, "Node 'node-2' does not answer."]));
+    expect(scene.kubelet.logCalls.length).toBeLessThanOrEqual(1 + 8);
+  });
+
+  test('that begin in time are read to their end, however long that takes', async () => {
+    const pod = scene.kubelet.addPod('a');
+    await scene.kubelet.start(pod);
+    scene.server.on('GET .*/log', async (call) => {
+      await call.write('2026-01-01T00:00:01.000000000Z one\n');
+      await sleep(300);
+      await call.write('2026-01-01T00:00:02.000000000Z two\n');
+      call.end();
+    });
+    const { entries, notes } = await recentLogs(scene.cluster, { ...scope, lines: 10, patienceMs: 100 });
+    expect([entries.map(({ text }) => text), notes]).toEqual([['one', 'two'], []]);
   });
 
   test('an error text of the kubelet in the body is a note, not a line', async () => {

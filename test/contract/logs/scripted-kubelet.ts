@@ -90,6 +90,7 @@ export class ScriptedPod {
   phase: 'Pending' | 'Running' | 'Succeeded' | 'Failed' = 'Running';
   isDeleting = false;
   restartPolicy: 'Always' | 'Never' = 'Always';
+  node = 'node-1';
 
   constructor(name: string, uid: string, containers: string[], labels: Record<string, string>) {
     this.name = name;
@@ -112,6 +113,8 @@ export interface KubeletFaults {
   endEarly?: () => boolean;
   /** Called for every request for a log: true answers as the API server does when it has no connection to the node of the pod. */
   isAway?: (pod: string) => boolean;
+  /** Called for every request for a log: true gives no answer, as while the API server waits for the node of the pod. */
+  isSilent?: (pod: string) => boolean;
 }
 
 export class ScriptedKubelet {
@@ -207,7 +210,7 @@ export class ScriptedKubelet {
         resourceVersion: String(this.#version),
         ...(pod.isDeleting ? { deletionTimestamp: '2026-01-01T00:00:00Z' } : {}),
       },
-      spec: { restartPolicy: pod.restartPolicy, containers: pod.containers.map(({ name }) => ({ name })) },
+      spec: { nodeName: pod.node, restartPolicy: pod.restartPolicy, containers: pod.containers.map(({ name }) => ({ name })) },
       status: { phase: pod.phase, containerStatuses: pod.containers.map((container) => container.status()) },
     };
   }
@@ -234,6 +237,7 @@ export class ScriptedKubelet {
     const pod = this.#pods.get(call.path.split('/')[6] ?? '');
     const container = pod?.containers.find(({ name }) => name === call.query.get('container'));
     if (pod === undefined || container === undefined) return call.fail(404, 'NotFound', 'pods not found', { name: 'x', kind: 'pods' });
+    if (this.faults.isSilent?.(pod.name) === true) return call.closed;
     if (this.faults.isAway?.(pod.name) === true) return call.fail(500, 'InternalError', noRoute);
     const isEarlier = call.query.get('previous') === 'true' && !container.isBackingOff;
     const life = isEarlier ? container.lives.at(-2) : container.lives.at(-1);

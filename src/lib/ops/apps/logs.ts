@@ -144,9 +144,13 @@ export async function* followAppLogs(
   }
 }
 
+/** What is followed does not wait for a node that does not answer, unless no other has a line. */
+const newestPatienceMs = 3000;
+
 /** A second before the newest line; undefined when there is no line. */
 async function newestOf({ cluster }: SpaceSession, scope: ReturnType<typeof scopeOf>): Promise<string | undefined> {
-  const { entries } = await recentLogs(cluster, { ...scope, lines: 1 });
+  const soon = await recentLogs(cluster, { ...scope, lines: 1, patienceMs: newestPatienceMs });
+  const { entries } = soon.entries.length > 0 || soon.notes.length === 0 ? soon : await recentLogs(cluster, { ...scope, lines: 1 });
   const newest = entries.at(-1);
   return newest === undefined ? undefined : timeOf(new Date(Date.parse(newest.time) - newestMs));
 }
