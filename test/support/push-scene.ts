@@ -42,6 +42,8 @@ export class PushScene {
   failure: Omit<DeploymentStatus, 'id' | 'phase'> | undefined;
   /** The next start goes on for ever. */
   isStarting = false;
+  /** Only this app stays in its start. */
+  startingApp: string | undefined;
   /** Digests of the manifests that the registry has. */
   readonly images: Set<string>;
   readonly cluster: ServedCluster;
@@ -191,7 +193,7 @@ export class PushScene {
 
   #started(app: CFApp): Omit<DeploymentStatus, 'id'> {
     if (isCanceled(app)) return { phase: 'Serving' };
-    if (this.isStarting) return { phase: 'Starting' };
+    if (this.isStarting || this.startingApp === app.spec.displayName) return { phase: 'Starting' };
     if (this.failure !== undefined) return { phase: 'Failed', ...this.failure };
     return { phase: canaryOf(app) === undefined ? 'Serving' : 'Paused' };
   }

@@ -1,5 +1,7 @@
 // `cancel-deployment`, `continue-deployment` and the flags that say how instances are replaced. What the controller does is in contract/controller/run-deployments.
 
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { configMapType } from '../../../src/lib/api/core.ts';
 import { annotations, kinds, labels } from '../../../src/lib/api/group.ts';
@@ -110,6 +112,19 @@ describe('Ctrl-C while a change is under way', () => {
     scene.isStarting = true;
     const stopped = await scene.cli.run(argv, interrupted);
     expect(stopped).toMatchObject({ code: 130, signal: null });
+    expect(stopped.stderr).toContain(
+      "Interrupted.\n\nTIP:\n   The change of app 'shop' goes on in the cluster:\n   kf app shop\n   kf cancel-deployment shop\n",
+    );
+  });
+
+  it('in a push of several apps says which changes go on', async () => {
+    await pushed();
+    await scene.ok('push', 'blog', '-p', 'app');
+    const manifest = ['shop', 'blog'].map((name) => `- {name: ${name}, path: app}`).join('\n');
+    writeFileSync(path.join(scene.cli.home, 'manifest.yml'), `applications:\n${manifest}\n`);
+    scene.startingApp = 'shop';
+    const stopped = await scene.cli.run(['push', '-f', 'manifest.yml'], interrupted);
+    expect(stopped.code).toBe(130);
     expect(stopped.stderr).toContain(
       "Interrupted.\n\nTIP:\n   The change of app 'shop' goes on in the cluster:\n   kf app shop\n   kf cancel-deployment shop\n",
     );

@@ -130,12 +130,23 @@ async function finish(prepared: PreparedPush, options: PushOptions, output: AppO
   return { ...details, unchanged, built, layerBytesSent, ...defined({ answer: answer && { ...answer, ...asked?.about } }) };
 }
 
+const told = ({ name, details, error }: Outcome): PushedDetails | AppFailure | undefined =>
+  error === undefined ? details : failureOf(name, error);
+
+/** After Ctrl-C: which changes go on in the cluster, and what was pushed before. Undefined when no change goes on. */
+function interruptedPush(outcomes: readonly Outcome[]): KfError | undefined {
+  const hints = outcomes.flatMap(({ error }) => (error instanceof KfError && error.code === 'interrupted' ? error.hints : []));
+  return hints.length === 0
+    ? undefined
+    : new KfError('interrupted', 'Interrupted.', { exitCode: 130, hints, details: { apps: outcomes.map((outcome) => told(outcome)) } });
+}
+
 /** One error for all apps, after all have ended, with the code of the first that failed. */
 function notPushed({ bin }: SpaceSession, outcomes: readonly Outcome[]): KfError {
   const failed = outcomes.filter(({ error }) => error !== undefined);
   const [first] = failed;
   const names = failed.map(({ name }) => `'${name}'`).join(', ');
-  const apps = outcomes.map(({ name, details, error }) => (error === undefined ? details : failureOf(name, error)));
+  const apps = outcomes.map((outcome) => told(outcome));
   return new KfError(
     first?.error instanceof KfError ? first.error.code : 'bug',
     `${failed.length} of ${outcomes.length} apps could not be pushed: ${names}.`,
@@ -180,6 +191,9 @@ export async function pushAll(
     }
   };
   await Promise.all(Array.from({ length: mostAtOnce }, run));
+  // Those that were not begun have none.
+  const interrupted = session.signal.aborted ? interruptedPush(Object.values(outcomes)) : undefined;
+  if (interrupted !== undefined) throw interrupted;
   session.signal.throwIfAborted();
   if (outcomes.some(({ error }) => error !== undefined)) throw notPushed(session, outcomes);
   return outcomes.flatMap(({ details }) => details ?? []);
