@@ -218,9 +218,11 @@ function recreate({ desired, routed }: RolloutState, goal: Generation, others: r
  * The version that serves most follows when somebody scales the process.
  */
 function hold(state: RolloutState, goal: Generation, others: readonly Generation[]): Numbers {
-  const { desired, maxInFlight, routed } = state;
+  const { desired, maxInFlight, routed, settled } = state;
   const all = [goal, ...others];
   const shares = share(servingOf(state, all), desired, ({ ready }) => ready);
+  const weights = routed ? Object.fromEntries([...shares].filter(([, part]) => part > 0)) : {};
+  const isSettled = settled !== undefined && isSameWeights(settled, weights);
   const kept = routed ? new Map(all.map(({ hash, instances }) => [hash, instances])) : unroutedBefore(all);
   const running = all.filter(({ instances }) => instances > 0).toSorted(byWorth(state));
   const first = running[0] ?? all.filter(({ served }) => served).toSorted((a, b) => b.created - a.created)[0];
@@ -232,13 +234,13 @@ function hold(state: RolloutState, goal: Generation, others: readonly Generation
     // While several versions run, they may have more instances together; so may one whose instance leaves its node.
     const most = isAlone && first.spare !== true ? 0 : maxInFlight;
     if (missing > 0) kept.set(first.hash, own + missing);
-    else if (-missing > most) {
+    // Nothing is stopped before the gateway has left it.
+    else if (-missing > most && (isAlone || !routed || isSettled)) {
       const rest = running.filter((generation) => generation !== first);
       const left = share(rest, Math.max(0, desired - own), ({ hash }) => kept.get(hash) ?? 0);
       for (const [hash, instances] of [...left, [first.hash, Math.max(1, Math.min(own, desired))] as const]) kept.set(hash, instances);
     }
   }
-  const weights = routed ? Object.fromEntries([...shares].filter(([, part]) => part > 0)) : {};
   return { goal: kept.get(goal.hash) ?? 0, others: kept, weights };
 }
 

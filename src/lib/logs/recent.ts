@@ -32,6 +32,8 @@ interface PartLogs {
   entries: LogEntry[];
   /** Logs that could not be read, with the API server's message and the container. */
   notes: LogEntry[];
+  /** A log did not begin in time. */
+  isIncomplete?: boolean;
 }
 
 export interface RecentLogs extends PartLogs {
@@ -106,20 +108,30 @@ async function gapAtBegin(
   return gap === undefined ? [] : [gapEntry(source, gap)];
 }
 
+/** Nodes that have answered once, and those that have not in time. */
+interface KnownNodes {
+  answered: Set<string>;
+  silent: Set<string>;
+}
+
 /** Reads what has a log to give. The API server itself waits for 30 s for a node that does not answer. */
-async function readPart(cluster: Cluster, part: Part, options: RecentOptions, silent: Set<string>, signal: AbortSignal): Promise<PartLogs> {
+async function readPart(cluster: Cluster, part: Part, options: RecentOptions, nodes: KnownNodes, signal: AbortSignal): Promise<PartLogs> {
   const { node, target } = part;
   const { patienceMs = defaultPatienceMs } = options;
-  const noAnswer = { entries: [], notes: [noteEntry(`Node '${node}' does not answer.`, target)] };
-  if (silent.has(node)) return noAnswer;
+  const noAnswer = { entries: [], notes: [noteEntry(`Node '${node}' does not answer.`, target)], isIncomplete: true };
+  if (nodes.silent.has(node)) return noAnswer;
   const limit = new AbortController();
   const timer = setTimeout(() => limit.abort(), patienceMs);
   try {
     const within = AbortSignal.any([signal, limit.signal]);
-    const read = await readBegun(cluster, part, options, within, () => clearTimeout(timer));
+    const onAccept = (): void => {
+      clearTimeout(timer);
+      nodes.answered.add(node);
+    };
+    const read = await readBegun(cluster, part, options, within, onAccept);
     throwIfAborted(signal);
     if (!limit.signal.aborted) return read;
-    silent.add(node);
+    if (!nodes.answered.has(node)) nodes.silent.add(node);
     return noAnswer;
   } finally {
     clearTimeout(timer);
@@ -197,8 +209,8 @@ export async function recentLogs(cluster: Cluster, options: RecentOptions): Prom
   const signal = options.signal ?? new AbortController().signal;
   const { items } = await cluster.list(podType, { ns: options.ns, labelSelector: options.selector, signal });
   const parts = items.flatMap((pod) => partsOf(pod, options));
-  const silent = new Set<string>();
-  const read = await pLimit(concurrency).map(parts, (part) => readPart(cluster, part, options, silent, signal));
+  const nodes = { answered: new Set<string>(), silent: new Set<string>() };
+  const read = await pLimit(concurrency).map(parts, (part) => readPart(cluster, part, options, nodes, signal));
   const entries = parts.flatMap((_part, index) => shownOf(parts, read, index));
   // A stable sort: lines of one container with the same time keep their order.
   entries.sort((a, b) => (a.time < b.time ? -1 : a.time > b.time ? 1 : 0));
@@ -206,5 +218,6 @@ export async function recentLogs(cluster: Cluster, options: RecentOptions): Prom
     entries: newest(entries, options.lines),
     notes: read.flatMap((part) => part.notes),
     isWithoutLogs: parts.length === 0,
+    ...(read.some(({ isIncomplete }) => isIncomplete) ? { isIncomplete: true } : {}),
   };
 }

@@ -320,3 +320,28 @@ it.each(['start', 'restart', 'restage'])('%s makes the Secret of the variables t
   expect(scene.cluster.memory.peek(secretType, ns, envSecretName)).toBeDefined();
   expect(stderr).not.toContain('was gone');
 });
+
+it('start does not make a Secret of variables again that is lost', async () => {
+  await scene.ok(...push, '--no-start');
+  const { envSecretName = '' } = scene.app().spec;
+  await scene.cluster.memory.delete(secretType, ns, envSecretName);
+  await scene.ok('start', 'shop');
+  expect(scene.cluster.memory.peek(secretType, ns, envSecretName)).toBeUndefined();
+});
+
+it('start uses the Secret of variables that another command makes at the same moment', async () => {
+  scene.droplet = 'fails';
+  expect((await scene.cli.run(push)).code).toBe(1);
+  const { envSecretName = '' } = scene.app().spec;
+  scene.droplet = web;
+  const { memory } = scene.cluster;
+  const reconcile = memory.intercept;
+  let made = 0;
+  memory.intercept = async (verb, type, name) => {
+    const isFirst = verb === 'create' && type.plural === secretType.plural && name === envSecretName && ++made === 1;
+    if (isFirst) await scene.cluster.add(secretType, { metadata: { name, namespace: ns }, data: {} });
+    return reconcile(verb, type, name);
+  };
+  await scene.ok('start', 'shop');
+  expect(made).toBe(2);
+});

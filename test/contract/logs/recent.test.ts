@@ -196,6 +196,18 @@ describe('recent logs', () => {
     expect(scene.kubelet.logCalls.length).toBeLessThanOrEqual(1 + 8);
   });
 
+  test('of a node that has answered are all asked for, also after one that did not begin in time', async () => {
+    for (const name of ['a', 'b', 'slow']) {
+      const pod = scene.kubelet.addPod(name);
+      await scene.kubelet.start(pod);
+      scene.kubelet.say(pod, `${name} works`);
+    }
+    scene.kubelet.faults.isSilent = (pod) => pod === 'slow';
+    const { entries, notes } = await recentLogs(scene.cluster, { ...scope, lines: 10, patienceMs: 300 });
+    expect(entries.map(({ text }) => text)).toEqual(['a works', 'b works']);
+    expect(notes.map(({ source, text }) => [source.pod, text])).toEqual([['slow', "Node 'node-1' does not answer."]]);
+  });
+
   test('that begin in time are read to their end, however long that takes', async () => {
     const pod = scene.kubelet.addPod('a');
     await scene.kubelet.start(pod);

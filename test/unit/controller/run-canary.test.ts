@@ -86,8 +86,12 @@ describe('a canary', () => {
     expect(held(3, old(0, 0), generation('new', 0, 0))).toEqual({ old: 3, new: 0 });
     // Half of a change that it overtook goes first, whatever that one was allowed to have beside it.
     const half = (instances: number) => generation('half', instances, 0, { created: 0 });
-    if (routed) expect(held(3, old(3), half(3), generation('new', 0, 0))).toEqual({ old: 3, half: 0, new: 0 });
-    if (routed) expect(held(5, old(3), half(4), generation('new', 0, 0))).toEqual({ old: 3, half: 2, new: 0 });
+    const settled = (desired: number, halves: number) =>
+      plan({ canary: { instances: 0, others: desired }, desired, generations: [old(3), half(halves), generation('new', 0, 0)], settled: { old: 3 } });
+    expect(settled(3, 3).instances).toEqual({ old: 3, half: 0, new: 0 });
+    expect(settled(5, 4).instances).toEqual({ old: 3, half: 2, new: 0 });
+    // Nothing is stopped before the gateway has left it.
+    if (routed) expect(held(3, old(3), half(3), generation('new', 0, 0))).toEqual({ old: 3, half: 3, new: 0 });
     // Of a worker two versions run side by side no longer than they must.
     expect(held(6, old(1), generation('new', 2, 1, { served: true }))).toEqual({ old: routed ? 4 : 1, new: 2 });
   });

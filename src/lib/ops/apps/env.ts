@@ -8,6 +8,7 @@ import type { EnvDetails } from '../../api/results.ts';
 import { variableProblem } from '../../api/variables.ts';
 import type { CFApp } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
+import { isAlreadyExists } from '../../kube/errors.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { buildEnvSecret } from '../../../templates/app.ts';
 import { changeApp } from './changes.ts';
@@ -36,7 +37,7 @@ export async function readVariables(session: SpaceSession, app: Stored<CFApp>): 
 }
 
 /** A first push writes the variables with the processes, after the build: before, or if it failed, the app has neither, and nothing is lost. */
-async function isWritten({ cluster, space, signal }: SpaceSession, app: Stored<CFApp>): Promise<boolean> {
+export async function hasWrittenVariables({ cluster, space, signal }: SpaceSession, app: Stored<CFApp>): Promise<boolean> {
   if ((app.spec.currentDropletRef?.name ?? '') !== '') return true;
   const labelSelector = `${labels.appGuid}=${app.metadata.name}`;
   return processesOf(app, (await cluster.list(kinds.process, { ns: space.guid, labelSelector, signal })).items).length > 0;
@@ -54,7 +55,7 @@ export async function readEnv(session: SpaceSession, app: Stored<CFApp>): Promis
   const missing = Object.entries({
     vcapServices: gone(app.status?.vcapServicesSecretName, services),
     vcapApplication: gone(app.status?.vcapApplicationSecretName, application),
-    variables: user !== undefined || (await isWritten(session, app)) ? gone(app.spec.envSecretName, user) : undefined,
+    variables: user !== undefined || (await hasWrittenVariables(session, app)) ? gone(app.spec.envSecretName, user) : undefined,
   }).filter(([, name]) => name !== undefined);
   return {
     ...(missing.length === 0 ? {} : { missing: Object.fromEntries(missing) }),
@@ -79,7 +80,12 @@ export async function ensureEnvSecret(
   onMissing?.();
   const { cluster, signal } = session;
   const fresh = buildEnvSecret(app, {}, { changedBy: await session.changedBy(), now: new Date() });
-  const created = await cluster.create(secretType, { ...fresh, data }, { signal });
+  const created = await cluster.create(secretType, { ...fresh, data }, { signal }).catch(async (error: unknown) => {
+    // Another start or a push has made it since it was read.
+    const other = isAlreadyExists(error) ? await readSecret(session, fresh.metadata.name) : undefined;
+    if (other === undefined) throw error;
+    return other;
+  });
   if (app.spec.envSecretName !== created.metadata.name) {
     await changeApp(session, app, () => ({ spec: { envSecretName: created.metadata.name } }));
   }

@@ -147,10 +147,15 @@ export async function* followAppLogs(
 /** What is followed does not wait for a node that does not answer, unless no other has a line. */
 const newestPatienceMs = 3000;
 
+/** With a node that does not answer in time, no older lines than these are shown: its own may be much newer than those of others. */
+const oldestMs = 60_000;
+
 /** A second before the newest line; undefined when there is no line. */
 async function newestOf({ cluster }: SpaceSession, scope: ReturnType<typeof scopeOf>): Promise<string | undefined> {
   const soon = await recentLogs(cluster, { ...scope, lines: 1, patienceMs: newestPatienceMs });
-  const { entries } = soon.entries.length > 0 || soon.notes.length === 0 ? soon : await recentLogs(cluster, { ...scope, lines: 1 });
+  const isEnough = soon.entries.length > 0 || soon.isIncomplete !== true;
+  const { entries, isIncomplete } = isEnough ? soon : await recentLogs(cluster, { ...scope, lines: 1 });
   const newest = entries.at(-1);
-  return newest === undefined ? undefined : timeOf(new Date(Date.parse(newest.time) - newestMs));
+  if (newest === undefined) return undefined;
+  return timeOf(new Date(Math.max(Date.parse(newest.time) - newestMs, isIncomplete === true ? Date.now() - oldestMs : 0)));
 }

@@ -17,7 +17,7 @@ import { stagePackage, type BuildRequest } from '../builds/stage.ts';
 import { assertUpdateFits } from './update-room.ts';
 import { toldBindings } from '../services/user-provided.ts';
 import { changeApp, newDeployId } from './changes.ts';
-import { ensureEnvSecret, readVariables } from './env.ts';
+import { ensureEnvSecret, hasWrittenVariables, readVariables } from './env.ts';
 import { settleWeb } from './web-process.ts';
 
 /** True when a start needs a build first: for a package that was pushed with `--no-start`, or because no build has succeeded yet. */
@@ -115,8 +115,8 @@ export async function stageAndStart(session: SpaceSession, app: Stored<CFApp>, {
   if (earlier === undefined) await assertRestageFits(session, app, rollout);
   const build = await stagePackage(session, info, request, { earlier });
   await settleWeb(session, app, build);
-  // A first push whose build failed has written no variables yet. Those of an app that ran before are lost, which the start says.
-  if ((app.spec.currentDropletRef?.name ?? '') === '') await ensureEnvSecret(session, app);
+  // A first push whose build failed has written no variables yet. Those that were written are lost when their Secret is gone, which the start says.
+  if (!(await hasWrittenVariables(session, app))) await ensureEnvSecret(session, app);
   const deployId = newDeployId();
   const droplet = build.metadata.name;
   const changed = await changeApp(session, app, (current) => {

@@ -12,6 +12,7 @@ import { describeApp, readDroplet } from '../apps/details.ts';
 import { findAppIfAny } from '../find.ts';
 import type { Report } from '../../events.ts';
 import { manifestDiff, type DiffLine } from '../../manifest/diff.ts';
+import { abortError } from '../../wait.ts';
 import { preparePush, pushApp, type PreparedPush, type PushOptions } from './push.ts';
 
 /** Builds share the cluster and uploads share one connection, so more at a time would not be faster. */
@@ -182,7 +183,8 @@ export async function pushAll(
         outcomes[index] = { name, details };
         output.pushed(details);
       } catch (thrown) {
-        const error = repeating(thrown, plan);
+        const isInterrupted = session.signal.aborted && !(thrown instanceof KfError);
+        const error = isInterrupted ? abortError(session.signal) : repeating(thrown, plan);
         if (plan.apps.length === 1) throw error;
         outcomes[index] = { name, error };
         if (error instanceof KfError && !session.signal.aborted) output.failed(error);
