@@ -1,7 +1,6 @@
 import { availableParallelism } from 'node:os';
-import { configDefaults, defineConfig } from 'vitest/config';
+import { defineConfig } from 'vitest/config';
 import { laneCount, sessionFile } from './test/support/lanes.ts';
-import { excludedFiles } from './test/support/long-files.ts';
 import { RingOrder } from './test/support/ring-order.ts';
 
 /**
@@ -64,7 +63,6 @@ export default defineConfig({
         test: {
           name: 'cluster',
           include: ['test/cluster/**/*.test.ts', sessionFile],
-          exclude: [...configDefaults.exclude, ...excludedFiles()],
           setupFiles: ['test/support/lane.ts'],
           testTimeout: 600_000,
           hookTimeout: 600_000,

@@ -8,8 +8,8 @@ import { bundleForTests, sharedBundle } from './support/cli.ts';
 import { isBuilt } from './support/installed-kf.ts';
 import { isInterrupted, removesClusters, runProgram } from './support/interruption.ts';
 import { lanesFor, sessionFile, startOfNodeMs } from './support/lanes.ts';
-import { excludedEnv, partOfRing, seedOfParts } from './support/long-files.ts';
-import { readRingReport, renderFailures, unhandledFile } from './support/ring-report.ts';
+import { everydayFiles, hasTimeForPart, partOfRing, seedOfParts } from './support/ring-parts.ts';
+import { joinReports, readRingReport, renderFailures, unhandledFile } from './support/ring-report.ts';
 import type { Counts, RingReport } from './support/ring-report.ts';
 import { withControlPlane, withLanes } from './support/rings.ts';
 
@@ -23,8 +23,9 @@ const named = positional.filter((arg) => !arg.includes('/'));
 /** Test files to run alone, by path; without any all files of a ring. */
 const files = positional.filter((arg) => arg.includes('/'));
 
-async function vitest(ring: string, env: Record<string, string> = {}, wanted = files): Promise<RingReport> {
-  const report = path.join(resultsDir, `${ring}.json`);
+/** @param name of the report, when a ring runs in several turns */
+async function vitest(ring: string, env: Record<string, string> = {}, wanted = files, name = ring): Promise<RingReport> {
+  const report = path.join(resultsDir, `${name}.json`);
   for (const file of [report, unhandledFile(report)]) rmSync(file, { force: true });
   const flags = [
     'run',
@@ -81,7 +82,7 @@ const rings: Record<string, () => Promise<RingReport>> = {
   unit: () => vitest('unit'),
   api: () => withControlPlane((env) => vitest('api', env)),
   contract: () => withBundle((env) => vitest('contract', env)),
-  cluster: () => withLanes(lanes(), (env) => vitest('cluster', { ...env, ...withoutOtherParts() })),
+  cluster: () => withLanes(lanes(), (env) => (all || files.length > 0 ? vitest('cluster', env) : everydayAndPart(env))),
   session: () => withLanes(1, (env) => vitest('cluster', env, [sessionFile])),
 };
 
@@ -98,12 +99,19 @@ function lanes(): number {
   return count;
 }
 
-/** The long files and attacks that this run leaves out, after saying so. */
-function withoutOtherParts(): Record<string, string> {
-  if (all || files.length > 0) return {};
-  const { line, excluded } = partOfRing(seedOfParts());
-  console.log(line);
-  return excludedEnv(excluded);
+/** The files of the cluster ring that each run has, and then one part of the others, for which CI needs time. */
+async function everydayAndPart(env: Record<string, string>): Promise<RingReport> {
+  const part = partOfRing(seedOfParts());
+  const begun = performance.now();
+  const everyday = await vitest('cluster', env, everydayFiles());
+  const now = performance.now();
+  // The clock of this process began with it.
+  if (isCI && !hasTimeForPart(now, now - begun)) {
+    console.log(`after ${Math.round(now / 60_000)} minutes no time is left for ${part.name}; ${part.others}`);
+    return everyday;
+  }
+  console.log(`${part.name}; ${part.others}`);
+  return joinReports(everyday, await vitest('cluster', env, part.files, 'cluster-part'));
 }
 
 /** A part of the cluster ring, which runs by itself only when it is named. */
@@ -113,7 +121,7 @@ const usage = `usage: npm test [-- [RING…] [FILE…] [--all] [--update]]
 
   RING      ${Object.keys(rings).join(', ')}; without one, all of them (${[...alone].join(', ')} is a part of cluster)
   FILE      path of a test file; without one, all files of the rings
-  --all     runs all long files and attacks of the cluster ring; without it a third, by the commit or KF_TEST_PART=1, 2 or 3
+  --all     runs all files of the cluster ring; without it what each run has, and one of five parts, by the commit or KF_TEST_PART=1 to 5
   --update  writes the stored results anew`;
 
 /** What is wrong with the command line: a mistyped word must not start everything. */

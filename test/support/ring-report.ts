@@ -90,6 +90,16 @@ export function readRingReport(file: string, exitCode: number, directory: string
   return { ...result, failed: 1 };
 }
 
+/** The report of a ring that ran in two turns. */
+export function joinReports(a: RingReport, b: RingReport): RingReport {
+  return {
+    passed: a.passed + b.passed,
+    failed: a.failed + b.failed,
+    skipped: a.skipped + b.skipped,
+    failures: [...a.failures, ...b.failures],
+  };
+}
+
 /** Lines that name each failure of a ring, for the end of the whole run, where they are easy to find. */
 export function renderFailures(ring: string, failures: readonly Failure[]): string[] {
   return failures.flatMap((failure) => [

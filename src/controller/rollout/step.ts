@@ -21,6 +21,7 @@ import { parseWeights, planRollout, printWeights, type Generation, type RolloutP
 import { expectationsOf, isLeftOver, Assessor, mostOf, readyOf, type View } from './assessment.ts';
 import { instancesPart, instancesStatus, isRemade, rolloutStatus, withAbsent, type RolloutFacts } from './status.ts';
 import { failedSiblingOf } from './siblings.ts';
+import { Steadiness } from './steadiness.ts';
 import { hasServed, isUntouched } from './untouched.ts';
 import { failureOf, keepVerdict } from './verdict.ts';
 import { defined } from '../../lib/defined.ts';
@@ -47,6 +48,7 @@ export interface StepOutcome {
 export class Rollouts {
   readonly #proofs: Proofs;
   readonly #assessor = new Assessor();
+  readonly #steadiness = new Steadiness();
   /** Since when all routes carry the same weights, per process. */
   readonly #settling = new BoundedMap<string, { text: string; since: number }>(5_000);
 
@@ -198,6 +200,18 @@ export class Rollouts {
     return this.#isLoaded(view) ? parseWeights(text) : undefined;
   }
 
+  /** Ready instances. Those of a version without requests count when they stay ready, as long as a version that has requests can answer them. */
+  #readyFor(view: View, hash: string): number {
+    const carried = parseWeights(view.process.status?.serving);
+    const others = Object.keys(carried).filter((other) => other !== hash && (carried[other] ?? 0) > 0);
+    const isNeeded = others.every((other) => readyOf(view.instances, other) === 0);
+    if (!view.routed || isNeeded || (carried[hash] ?? 0) > 0) return readyOf(view.instances, hash);
+    const own = view.instances.filter(({ generation }) => generation === hash);
+    const { count, lookAgainMs } = this.#steadiness.of(own, view.context.now());
+    if (lookAgainMs !== undefined) view.lookAgain.push(lookAgainMs);
+    return count;
+  }
+
   #plan(view: View, proven: boolean, failed: boolean): RolloutPlan {
     const generations = view.workloads.map((workload): Generation => {
       const hash = generationOf(workload);
@@ -205,7 +219,7 @@ export class Rollouts {
       return {
         hash,
         instances: workload.spec.instances,
-        ready: readyOf(view.instances, hash),
+        ready: this.#readyFor(view, hash),
         present: own.length,
         ending: own.filter(({ ending }) => ending).length,
         proven: hash === view.hash ? proven : this.#provenBefore(view, hash),

@@ -30,11 +30,13 @@ export const appGuid = 'app-1';
 /**
  * Behaviour by the name of the image: `good:1` answers, `mute:1` is ready and answers nothing, `crash:1` ends at once, `silent:1` runs and never answers.
  * Process web of `half:1` answers, and its other processes end as soon as web serves. `tight:1` answers, unless it has only 16 MiB: then it ends at once.
- * Of `lame:1` two instances answer, and each further one ends at once.
+ * Of `lame:1` two instances answer, and each further one ends at once. `shaky:1` is ready, then not for a moment, and then stays ready.
  */
 class Node {
   readonly #cluster: MemoryCluster;
   readonly #podIP: string;
+  /** When a pod of `shaky` was first ready, by its uid. */
+  readonly #shaky = new Map<string, number>();
   readonly #stopped = new AbortController();
   readonly ended: Promise<void>;
 
@@ -104,11 +106,23 @@ class Node {
     } else if (behaviour.startsWith('silent') && status === undefined) {
       next = { containerStatuses: [{ ...base, ready: false, started: false, state: { running: { startedAt: now } } }] };
     }
+    if (behaviour.startsWith('shaky')) {
+      const isReady = this.#isReadyNow(pod);
+      const running = { ...base, ready: isReady, started: true, state: { running: { startedAt: now } } };
+      if (isReady !== status?.ready) next = ready(running, now, this.#podIP);
+    }
     if (next === undefined) return;
     const { namespace, name = '' } = pod.metadata;
     await this.#cluster
       .mergePatch(podType, namespace, name, { status: { ...pod.status, ...next } }, { subresource: 'status' })
       .catch(() => undefined);
+  }
+
+  #isReadyNow({ metadata: { uid = '' } }: Pod): boolean {
+    const from = this.#shaky.get(uid) ?? Date.now();
+    this.#shaky.set(uid, from);
+    const age = Date.now() - from;
+    return age < 100 || age > 500;
   }
 
   #behaviourOf(pod: Pod, image: string): string {
@@ -151,7 +165,7 @@ function ready(status: NonNullable<NonNullable<Pod['status']>['containerStatuses
     podIP,
     conditions: [
       { type: 'PodScheduled', status: 'True', lastTransitionTime: now },
-      { type: 'Ready', status: 'True', lastTransitionTime: now },
+      { type: 'Ready', status: status.ready ? 'True' : 'False', lastTransitionTime: now },
     ],
     containerStatuses: [status],
   };
