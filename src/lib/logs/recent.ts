@@ -65,6 +65,8 @@ function isBetweenRuns(pod: Pod, status: ContainerStatus | undefined): boolean {
   return running === undefined && terminated !== undefined && !hasOneLife(pod);
 }
 
+const nodeOf = ({ spec }: Pod): string => spec?.nodeName ?? '';
+
 /** The logs that exist: a container that never started has none, one that restarted has two. */
 function partsOf(pod: Stored<Pod>, { sources, onlyPrevious = false }: RecentOptions): Part[] {
   return targetsOf([pod], sources).flatMap((target) => {
@@ -74,7 +76,7 @@ function partsOf(pod: Stored<Pod>, { sources, onlyPrevious = false }: RecentOpti
     const restarts = status?.restartCount ?? 0;
     // During the back-off before a restart, the last run is served as the current log.
     const hasPrevious = restarts > 0 && last?.containerID !== undefined && last.containerID !== life?.id;
-    const node = pod.spec?.nodeName ?? '';
+    const node = nodeOf(pod);
     const previous = { node, target, previous: true, startedAt: last?.startedAt, earlier: restarts - 1, next: life?.startedAt };
     const present = { node, target, previous: false, startedAt: life?.startedAt, earlier: hasPrevious ? 0 : restarts };
     if (!onlyPrevious) return hasPrevious ? [previous, present] : [present];
@@ -138,7 +140,13 @@ async function readPart(cluster: Cluster, part: Part, options: RecentOptions, no
   }
 }
 
-async function readBegun(cluster: Cluster, part: Part, options: RecentOptions, signal: AbortSignal, onAccept: () => void): Promise<PartLogs> {
+async function readBegun(
+  cluster: Cluster,
+  part: Part,
+  options: RecentOptions,
+  signal: AbortSignal,
+  onAccept: () => void,
+): Promise<PartLogs> {
   const entries: LogEntry[] = [];
   const { target, previous, startedAt } = part;
   const { pod, container, source } = target;

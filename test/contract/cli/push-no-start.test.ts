@@ -310,16 +310,19 @@ it('start builds the last pushed package also if its first build failed', async 
   expect(scene.builds().map((build) => scene.variablesOf(build))).toEqual([{}, { A: 'needed' }]);
 });
 
-it.each(['start', 'restart', 'restage'])('%s makes the Secret of the variables that a first push with a failed build did not write', async (verb) => {
-  scene.droplet = 'fails';
-  expect((await scene.cli.run(push)).code).toBe(1);
-  const { envSecretName = '' } = scene.app().spec;
-  expect(scene.cluster.memory.peek(secretType, ns, envSecretName)).toBeUndefined();
-  scene.droplet = web;
-  const { stderr } = await scene.ok(verb, 'shop');
-  expect(scene.cluster.memory.peek(secretType, ns, envSecretName)).toBeDefined();
-  expect(stderr).not.toContain('was gone');
-});
+it.each(['start', 'restart', 'restage'])(
+  '%s makes the Secret of the variables that a first push with a failed build did not write',
+  async (verb) => {
+    scene.droplet = 'fails';
+    expect((await scene.cli.run(push)).code).toBe(1);
+    const { envSecretName = '' } = scene.app().spec;
+    expect(scene.cluster.memory.peek(secretType, ns, envSecretName)).toBeUndefined();
+    scene.droplet = web;
+    const { stderr } = await scene.ok(verb, 'shop');
+    expect(scene.cluster.memory.peek(secretType, ns, envSecretName)).toBeDefined();
+    expect(stderr).not.toContain('was gone');
+  },
+);
 
 it('start does not make a Secret of variables again that is lost', async () => {
   await scene.ok(...push, '--no-start');

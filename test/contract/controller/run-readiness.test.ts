@@ -13,7 +13,9 @@ afterEach(() => scene.stop());
 function unanswered(): string[] {
   const [route] = scene.cluster.all(httpRouteType);
   const backends = route === undefined ? [] : mainBackends(route).filter(({ weight = 1 }) => weight > 0);
-  const images = scene.cluster.all(kinds.appWorkload).map(({ metadata, spec }) => [metadata.labels?.[labels.generation] ?? '', spec.image] as const);
+  const images = scene.cluster
+    .all(kinds.appWorkload)
+    .map(({ metadata, spec }) => [metadata.labels?.[labels.generation] ?? '', spec.image] as const);
   const named = images.filter(([generation]) => backends.some(({ name }) => name.endsWith(generation)));
   return named.every(([generation]) => readyPods(scene.cluster, generation) === 0) ? named.map(([, image]) => image) : [];
 }

@@ -87,7 +87,12 @@ describe('a canary', () => {
     // Half of a change that it overtook goes first, whatever that one was allowed to have beside it.
     const half = (instances: number) => generation('half', instances, 0, { created: 0 });
     const settled = (desired: number, halves: number) =>
-      plan({ canary: { instances: 0, others: desired }, desired, generations: [old(3), half(halves), generation('new', 0, 0)], settled: { old: 3 } });
+      plan({
+        canary: { instances: 0, others: desired },
+        desired,
+        generations: [old(3), half(halves), generation('new', 0, 0)],
+        settled: { old: 3 },
+      });
     expect(settled(3, 3).instances).toEqual({ old: 3, half: 0, new: 0 });
     expect(settled(5, 4).instances).toEqual({ old: 3, half: 2, new: 0 });
     // Nothing is stopped before the gateway has left it.

@@ -23,7 +23,11 @@ test.each<[string, boolean, DeploymentStatus]>([
   ['a process that has not looked at the change', false, status('Pending', { reason: 'Reconciling', generations: [next(1)] })],
   ['a change that cannot begin', false, status('Pending', { reason: 'VcapServicesNotWritten', generations: [next(1)] })],
   ['a worker that lags behind', true, status('Pending', { process: 'worker', generations: [next(1, { verified: true })] })],
-  ['a worker that lags behind a web without routes', true, status('Pending', { process: 'worker', generations: [next(1, { served: true })] })],
+  [
+    'a worker that lags behind a web without routes',
+    true,
+    status('Pending', { process: 'worker', generations: [next(1, { served: true })] }),
+  ],
   ['a worker that lags behind a web that has not answered', false, status('Pending', { process: 'worker', generations: [next(1)] })],
   ['a worker that lags behind a web that starts', false, status('Pending', { process: 'worker', generations: [next(0)] })],
   ['an app without instances', true, status('Serving', {})],
