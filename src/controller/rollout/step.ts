@@ -177,7 +177,8 @@ export class Rollouts {
   #canary(view: View, plan: RolloutPlan): Pick<RolloutFacts, 'canary' | 'reached'> {
     const canary = view.canary === undefined ? undefined : canaryOf(view.app);
     const isLoaded = !view.routed || (this.#carried(view) === printWeights(plan.weights) && this.#isLoaded(view));
-    return { ...defined({ canary }), reached: mostOf(view) === 0 || isLoaded };
+    const isWhole = this.#readyOfTarget(view) >= mostOf(view);
+    return { ...defined({ canary }), reached: mostOf(view) === 0 || (isLoaded && isWhole) };
   }
 
   /** The weights that the gateway has used for a while; undefined while they change. */
@@ -200,13 +201,13 @@ export class Rollouts {
     return this.#isLoaded(view) ? parseWeights(text) : undefined;
   }
 
-  /** Ready instances. Those of a version without requests count when they stay ready, as long as a version that has requests can answer them. */
-  #readyFor(view: View, hash: string): number {
-    const carried = parseWeights(view.process.status?.serving);
-    const others = Object.keys(carried).filter((other) => other !== hash && (carried[other] ?? 0) > 0);
-    const isNeeded = others.every((other) => readyOf(view.instances, other) === 0);
-    if (!view.routed || isNeeded || (carried[hash] ?? 0) > 0) return readyOf(view.instances, hash);
-    const own = view.instances.filter(({ generation }) => generation === hash);
+  /** Ready instances of the target. While it has no requests, they count when they stay ready, as long as a version that has requests can answer them. */
+  #readyOfTarget(view: View): number {
+    const { hash, instances, process, routed } = view;
+    const carried = Object.entries(parseWeights(process.status?.serving)).filter(([, weight]) => weight > 0);
+    const isEntering = carried.every(([other]) => other !== hash) && carried.some(([other]) => readyOf(instances, other) > 0);
+    if (!routed || !isEntering) return readyOf(instances, hash);
+    const own = instances.filter(({ generation }) => generation === hash);
     const { count, lookAgainMs } = this.#steadiness.of(own, view.context.now());
     if (lookAgainMs !== undefined) view.lookAgain.push(lookAgainMs);
     return count;
@@ -219,7 +220,7 @@ export class Rollouts {
       return {
         hash,
         instances: workload.spec.instances,
-        ready: this.#readyFor(view, hash),
+        ready: hash === view.hash && !failed ? this.#readyOfTarget(view) : readyOf(view.instances, hash),
         present: own.length,
         ending: own.filter(({ ending }) => ending).length,
         proven: hash === view.hash ? proven : this.#provenBefore(view, hash),
