@@ -299,6 +299,35 @@ describe('logs of many instances', () => {
   });
 });
 
+it('logs with a node that does not answer follows the others, from a minute ago at most', async () => {
+  const pod = await cluster.memory.get(podType, ns, 'web-0');
+  const away = {
+    ...pod,
+    metadata: { name: 'web-1', namespace: ns, labels: pod?.metadata.labels },
+    spec: { ...pod?.spec, nodeName: 'away' },
+  };
+  await cluster.add(podType, away as unknown as Pod);
+  const begun: number[] = [];
+  let asked = 0;
+  cluster.server.on(`GET /api/v1/namespaces/${ns}/pods/web-1/log`, async (call) => {
+    asked++;
+    if (asked === 1) return call.closed;
+    const line = `${new Date().toISOString()} now\n`;
+    if (call.query.get('follow') !== 'true') return call.text(line);
+    begun.push(Date.parse(call.query.get('sinceTime') ?? ''));
+    await call.write(line);
+    await call.closed;
+  });
+  cluster.server.on(path, async (call) => {
+    if (call.query.get('follow') !== 'true') return call.text(`${stamp(40)} hours ago\n`);
+    await call.closed;
+  });
+  const started = Date.now();
+  const run = await cli.run(['logs', 'shop'], { kill: { after: 'now', signal: 'SIGINT' } });
+  expect([run.code, run.stdout]).toEqual([0, expect.stringContaining('OUT now')]);
+  expect(begun[0]).toBeGreaterThan(started - 62_000);
+});
+
 describe('logs that is interrupted', () => {
   it.each([
     ['ends with 0 before it follows', [], 0],
