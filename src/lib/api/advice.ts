@@ -16,6 +16,8 @@ export interface Advised {
   isBuilt?: boolean | undefined;
   /** What the process has now. */
   memoryMB?: number | undefined;
+  /** A version of the app has served before: its instances take the room that the new ones lack. */
+  hasServed?: boolean | undefined;
 }
 
 type Advice = (about: Advised) => string;
@@ -76,10 +78,14 @@ const withoutLogs: ReadonlySet<CauseCode> = new Set([
   'controller-absent', 'binding-not-ready',
 ]); // prettier-ignore
 
+/** An update without a gap needs room for an instance beside the old ones. */
+const lackingRoom: ReadonlySet<CauseCode> = new Set(['quota', 'no-room']);
+
 /** The commands for an app, the most useful first. */
 export function adviceOn(code: CauseCode, about: Advised): string[] {
   const { bin, app } = about;
   const logs = `${bin} logs ${app} --recent`;
   const own = against[code]?.(about);
-  return [...(own === undefined ? [] : [own]), withoutLogs.has(code) ? `${bin} events ${app}` : logs];
+  const stopFirst = about.hasServed === true && lackingRoom.has(code) ? [`${bin} push ${app} --strategy recreate`] : [];
+  return [...stopFirst, ...(own === undefined ? [] : [own]), withoutLogs.has(code) ? `${bin} events ${app}` : logs];
 }

@@ -16,6 +16,9 @@ export const processDefaults = {
 /** True when the app runs a droplet that was built from source, not an image that the user named. */
 export const isBuilt = ({ spec }: CFApp): boolean => spec.lifecycle.type !== 'docker';
 
+/** A version of it has served. */
+export const hasServed = ({ status }: CFApp): boolean => status?.revision?.deployed !== undefined;
+
 /** Addresses (host.domain/path) of an app in alphabetical order: routes of one push are of the same second. A route that is not reconciled yet has none. */
 export function addressesOf(app: CFApp, routes: readonly Stored<CFRoute>[]): string[] {
   return routesOf(app, routes)

@@ -12,3 +12,9 @@ test.each([
   expect(adviceOn(cause, { ...about, process: 'web' })[0]).toBe(ofWeb);
   expect(adviceOn(cause, { ...about, process: 'worker' })[0]).toBe(ofWorker);
 });
+
+test.each(['no-room', 'quota'] as const)('against %s a version beside one that has served is pushed with its instances stopped first', (cause) => {
+  const about = { bin: 'kf', app: 'shop', ns: 's' };
+  expect(adviceOn(cause, { ...about, hasServed: true })[0]).toBe('kf push shop --strategy recreate');
+  expect(adviceOn(cause, about).join('\n')).not.toContain('recreate');
+});

@@ -1,7 +1,7 @@
 // Waits until the controller reports the result of a change of an app (`kf/deploy-id`), and says why it did not start.
 
 import { adviceOn } from '../../api/advice.ts';
-import { isBuilt } from '../../api/app.ts';
+import { hasServed, isBuilt } from '../../api/app.ts';
 import { awaitedIn } from '../../api/awaited.ts';
 import { causeOfDeployment } from '../../api/causes.ts';
 import { annotations, kinds, labels } from '../../api/group.ts';
@@ -117,7 +117,7 @@ async function failure(cluster: Cluster, app: Stored<CFApp>, deployment: Deploym
   const memoryMB = await memoryAskedFor(cluster, app, code, process, options.signal);
   return new KfError(code === 'quota' ? 'quota' : 'start', `Start unsuccessful: ${why}`, {
     hints: [
-      ...adviceOn(code, { bin, app: name, ns: app.metadata.namespace, process, memoryMB, isBuilt: isBuilt(app) }),
+      ...adviceOn(code, { bin, app: name, ns: app.metadata.namespace, process, memoryMB, isBuilt: isBuilt(app), hasServed: hasServed(app) }),
       `${bin} why ${name}`,
     ],
     details: facts(deployment, log),
@@ -151,14 +151,14 @@ async function timedOut(cluster: Cluster, { app, outage }: LastView, deployId: s
 }
 
 /** The usual advice after an interruption, to run the command again, would make a second change. */
-export function interruptedRollout({ spec: { displayName }, status }: Stored<CFApp>, bin = 'kf'): KfError {
-  const hasServed = status?.revision?.deployed !== undefined;
+export function interruptedRollout(app: Stored<CFApp>, bin = 'kf'): KfError {
+  const { displayName } = app.spec;
   return new KfError('interrupted', 'Interrupted.', {
     exitCode: 130,
     hints: [
       `The change of app '${displayName}' goes on in the cluster:`,
       `${bin} app ${displayName}`,
-      ...(hasServed ? [`${bin} cancel-deployment ${displayName}`] : []),
+      ...(hasServed(app) ? [`${bin} cancel-deployment ${displayName}`] : []),
     ],
   });
 }

@@ -1,7 +1,7 @@
 // Why an app does not run as it should: the last change that failed, an instance that does not run, or nothing.
 
 import { adviceOn } from '../../api/advice.ts';
-import { desiredInstances, isBuilt, processesOf, webProcess } from '../../api/app.ts';
+import { desiredInstances, hasServed, isBuilt, processesOf, webProcess } from '../../api/app.ts';
 import { causeOfDeployment } from '../../api/causes.ts';
 import { findCondition } from '../../api/conditions.ts';
 import { configMapType } from '../../api/core.ts';
@@ -161,7 +161,8 @@ async function explain(session: SpaceSession, parts: Parts, { pod, ...finding }:
     warningsAbout(session, namesOf(parts, pod)),
     cause === undefined ? undefined : memoryAskedFor(cluster, app, cause, process, signal),
   ]);
-  const advice = cause === undefined ? [] : adviceOn(cause, { bin, app: name, ns: space.guid, process, memoryMB, isBuilt: isBuilt(app) });
+  const about = { bin, app: name, ns: space.guid, process, memoryMB, isBuilt: isBuilt(app), hasServed: hasServed(app) };
+  const advice = cause === undefined ? [] : adviceOn(cause, about);
   return { kind: 'app', name, ...finding, ...(log.tail.length === 0 ? {} : { log }), events, next: finding.next ?? advice };
 }
 
