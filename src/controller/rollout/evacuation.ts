@@ -62,7 +62,8 @@ export function evacuationOf(state: Alone): Evacuation {
   if (desired !== 1 || !routed) return { spare: 0, guarded: desired > 1 && !isStuck };
   const isLeaving = instances.some(({ leaving, ending }) => leaving === true && !ending);
   const isMoved = instances.some(({ index, ready }) => index < desired && ready);
-  if (!settled || !(isLeaving || (hasSpare && !isMoved))) return { spare: 0, guarded: !isStuck };
+  // A change does not end an instance that serves while the other one moves.
+  if (!(settled && isLeaving) && !(hasSpare && !isMoved)) return { spare: 0, guarded: !isStuck };
   const spares = instances.filter(({ index, ending }) => index >= desired && !ending);
   const isHopeless = spares.some(({ problem }) => problem?.final === true) || (hasSpare && spares.length === 0 && refused);
   return { spare: 1, guarded: !isHopeless };
@@ -95,7 +96,8 @@ export function evacuationIn(view: View, plan: RolloutPlan, refused: boolean): E
   });
   // That other instances cannot start is a matter of time, which no event reports.
   if (evacuation.guarded && (evacuation.spare > 0 || isHeldUp(instances, wanted))) view.lookAgain.push(lookAgainMs);
-  return evacuation;
+  // The plan of a process that is left as it is has the second one already.
+  return (plan.instances[plan.goal] ?? 0) > desired ? { ...evacuation, spare: 0 } : evacuation;
 }
 
 /** While an instance moves, that one of the two is shown which serves: there are as many as the user wants. */

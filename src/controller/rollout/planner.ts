@@ -83,11 +83,12 @@ const clamp = (value: number, least: number, most: number): number => Math.max(l
 
 /**
  * Sorts generations; the first ones are kept longest. A generation that serves requests now comes first: a newer one may be ready although
- * it never answered a request, when another push came before it had served or failed. Then most ready instances, most instances, newest.
+ * it never answered a request, when another push came before it had served or failed. Then most ready instances, most instances, one that has served
+ * (a canary of one instance is no match for the version beside it), newest.
  */
 function byWorth({ carried }: RolloutState): (a: Generation, b: Generation) => number {
   const serves = ({ hash, ready }: Generation): number => (ready > 0 && (carried[hash] ?? 0) > 0 ? 1 : 0);
-  return (a, b) => serves(b) - serves(a) || b.ready - a.ready || b.instances - a.instances || b.created - a.created;
+  return (a, b) => serves(b) - serves(a) || b.ready - a.ready || b.instances - a.instances || Number(b.served) - Number(a.served) || b.created - a.created;
 }
 
 /** Those of `others` that may get requests: generations that have requests now or are proven; if there are none, all that are ready. */
@@ -178,8 +179,13 @@ function roll(state: RolloutState, goal: Generation, others: readonly Generation
 
   // Instances are stopped only after the gateway has sent requests to their successors for a while.
   const hasSettled = !routed || (settled !== undefined && isSameWeights(settled, weights));
-  const kept = hasSettled ? staying : new Map(serving.map(({ hash, instances }) => [hash, Math.max(instances, staying.get(hash) ?? 0)]));
-  return { goal: up, others: kept, weights };
+  const stays = ({ hash, instances, spare }: Generation): number => {
+    const part = staying.get(hash) ?? 0;
+    // Which of the two instances serves while one leaves its node is not known here.
+    const isMoving = spare === true && part > 0;
+    return hasSettled && !isMoving ? part : Math.max(instances, part);
+  };
+  return { goal: up, others: new Map(serving.map((generation) => [generation.hash, stays(generation)])), weights };
 }
 
 /** Without routes, those that stay beside a trial instance: of a change that was interrupted, the trial instance makes room. */

@@ -275,7 +275,9 @@ export class Rollouts {
     { failed, sibling }: Pick<RolloutFacts, 'failed' | 'sibling'>,
   ): GenerationStatus[] {
     const isProven = proof.state === 'proven' || this.#provenBefore(view, view.hash);
-    const serves = !failed && isProven && view.desired > 0 && readyOf(view.instances, view.hash) >= view.desired;
+    // One instance may be all that is wanted, and a canary all the same: the version before still serves.
+    const isWhole = view.canary === undefined || view.canary.others === 0;
+    const serves = !failed && isProven && isWhole && view.desired > 0 && readyOf(view.instances, view.hash) >= view.desired;
     const isLeftAlone = isUntouched(view.process.status?.rollout, view.hash, view.deployId);
     // The whole app serves, and this process by the target: a route to another port can give it another one within the change.
     const isDecided = isAppDecided(view) && view.process.status?.rollout?.phase === 'Serving' && this.#servedBefore(view, view.hash);

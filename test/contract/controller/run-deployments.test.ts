@@ -111,6 +111,20 @@ test('a canary that crashes has failed, and the version before has all requests'
   await scene.until(() => expect([running(scene), weights()]).toEqual([{ 'good:1': 1 }, { 'good:1': 1 }]));
 });
 
+test('the canary of one instance that a version which crashes overtakes gets no more requests, and nothing returns to it', async () => {
+  scene = await startRunScene();
+  await reported(scene, await scene.deploy('good:1'), 'Serving');
+  await reported(scene, await scene.deploy('good:2', { rollout: { strategy: 'canary', instanceSteps: [10] } }), 'Paused', { step: 1 });
+  const most: number[] = [];
+  scene.cluster.intercept = () => {
+    const { 'good:1': before = 0, 'good:2': canary = 0 } = weights();
+    most.push(canary / Math.max(1, before + canary));
+  };
+  await reported(scene, await scene.deploy('crash:3'), 'Failed', { reason: 'Crashed' });
+  await scene.until(() => expect([running(scene), weights()]).toEqual([{ 'good:1': 1 }, { 'good:1': 1 }]));
+  expect(Math.max(...most)).toBeLessThanOrEqual(0.1);
+});
+
 test('other processes wait until the canary has ended, and one that is new goes with a cancellation', async () => {
   scene = await startRunScene();
   await reported(scene, await scene.deploy('good:1', { processTypes: ['web', 'worker'] }), 'Serving');

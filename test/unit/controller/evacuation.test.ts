@@ -34,6 +34,11 @@ describe('the only instance behind a route', () => {
     ['keeps the second one until it is ready elsewhere', { hasSpare: true, instances: [instance({ ready: false }), spare()] }, moves],
     ['keeps the second one while it is gone', { hasSpare: true, instances: [spare()] }, moves],
     ['gives the second one back when it runs elsewhere', { hasSpare: true, instances: [instance(), spare()] }, stays],
+    [
+      'keeps the one that serves when a change begins or is undone meanwhile',
+      { hasSpare: true, settled: false, instances: [instance({ ready: false }), spare()] },
+      moves,
+    ],
     ['has no second one for an instance that is not ready on a node that takes pods', { instances: [instance({ ready: false })] }, stays],
   ])('%s', (_, given, expected) => {
     expect(evacuationOf(alone(given))).toEqual(expected);

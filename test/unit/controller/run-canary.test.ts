@@ -40,6 +40,13 @@ describe('a canary', () => {
     expect(scaled.instances).toEqual({ old: 5, new: 1 });
   });
 
+  test('of one instance, replaced by another push, leaves the requests to the version that has served', () => {
+    const state = { carried: { old: 90, canary: 10 }, settled: { old: 90, canary: 10 } };
+    const canary = generation('canary', 1, 1, { created: 1.5 });
+    const next = plan({ ...state, generations: [old(1), canary, generation('new', 0, 0)] });
+    expect(next).toMatchObject({ instances: { old: 1, new: 1 }, weights: { old: 1 } });
+  });
+
   test('that fails loses all requests, and the version before grows back', () => {
     const next = plan({ desired: 4, failed: true, canary: canaryStep(4, 50), generations: [old(3), generation('new', 2, 0)] });
     expect(next).toMatchObject({ instances: { old: 4, new: 0 }, weights: { old: 1 }, goal: 'old' });

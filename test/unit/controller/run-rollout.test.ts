@@ -349,3 +349,12 @@ test('weights are the same after they were printed and read', () => {
   expect(parseWeights('a=1,b=2')).toEqual({ a: 1, b: 2 });
   expect(parseWeights(undefined)).toEqual({});
 });
+
+test('of two instances, of which one moves to another node, none is stopped before the new version serves', () => {
+  const moving = generation('old', 2, 1, { served: true, spare: true });
+  expect(plan({ settled: { old: 1 }, generations: [moving, generation('new', 0, 0)] })).toMatchObject({
+    instances: { old: 2, new: 1 },
+    weights: { old: 1 },
+  });
+  expect(plan({ settled: { new: 1 }, generations: [moving, generation('new', 1, 1)] }).instances).toEqual({ old: 0, new: 1 });
+});
