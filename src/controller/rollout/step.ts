@@ -4,19 +4,18 @@ import type { Stored } from '../../lib/api/object.ts';
 import { annotations, kinds } from '../../lib/api/group.ts';
 import { canaryOf, isCanceled, maxInFlightOf, strategyOf } from '../../lib/api/rollout.ts';
 import type { AppWorkload, CFApp, CFProcess, CFProcessStatus, GenerationStatus } from '../../lib/api/types.generated.ts';
-import { servingAnnotation } from '../../templates/http-route.ts';
 import { generationOf } from '../../templates/stateful-set.ts';
 import { podInstances } from '../instances/pod-instances.ts';
 import { BoundedMap } from '../runtime/bounded-map.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import { routesTo, spaceOf, wantedInstances } from '../relations.ts';
-import { httpRouteOf } from '../shared-routes.ts';
 import { canaryStepOf } from './canary.ts';
+import { carriedBy, isLoadedBy } from './carried.ts';
 import type { Target } from './cancellation.ts';
 import { evacuationIn, withoutSpare, type Evacuation } from './evacuation.ts';
 import { workloadsOf } from './generation.ts';
 import { noteOf } from './note.ts';
-import { acceptance, isSettled, type Proof, type Proofs } from './traffic-probe.ts';
+import type { Proof, Proofs } from './traffic-probe.ts';
 import { parseWeights, planRollout, printWeights, type Generation, type RolloutPlan } from './planner.ts';
 import { expectationsOf, isLeftOver, Assessor, mostOf, readyOf, type View } from './assessment.ts';
 import { instancesPart, instancesStatus, isRemade, rolloutStatus, withAbsent, type RolloutFacts } from './status.ts';
@@ -142,30 +141,14 @@ export class Rollouts {
     return { state: 'awaited', message: 'The new version runs; waiting to see if it keeps running.' };
   }
 
-  /** The weights that every HTTPRoute of the process has and its gateway has accepted; undefined while they differ. */
-  #carried(view: View): string | undefined {
-    const { uid } = view.process.metadata;
-    const routes = routesTo(view.process, view.context.stores).map(({ route }) => httpRouteOf(route, view.context.stores));
-    const texts = routes.map((route) =>
-      route === undefined || acceptance(route)?.accepted !== true ? undefined : route.metadata.annotations?.[servingAnnotation(uid)],
-    );
-    const [first] = texts;
-    return texts.every((text) => text === first) ? first : undefined;
-  }
-
-  /** True when the gateway has loaded the present form of every route of the process, or cannot be asked. */
-  #isLoaded({ process, context: { stores } }: View): boolean {
-    return routesTo(process, stores).every(({ route }) => isSettled(route, httpRouteOf(route, stores)));
-  }
-
   /**
    * True when requests reach only the target: all routes have weights only for the target, and the gateway has loaded them. If another
    * version served before, a short extra time must have passed too.
    */
   #hasSwitched(view: View): boolean {
     if (!view.routed) return true;
-    const text = this.#carried(view);
-    if (!onlyTarget(text, view.hash) || !this.#isLoaded(view)) return false;
+    const text = carriedBy(view);
+    if (!onlyTarget(text, view.hash) || !isLoadedBy(view)) return false;
     // This entry exists only while there is another version to switch from.
     const settling = this.#settling.get(view.process.metadata.uid);
     const left = settling !== undefined && settling.text === text ? settling.since + loadMs - view.context.now() : 0;
@@ -176,7 +159,7 @@ export class Rollouts {
   /** The step of a canary, and whether it was reached: its instances are ready, and the gateway has loaded their share of the requests. */
   #canary(view: View, plan: RolloutPlan): Pick<RolloutFacts, 'canary' | 'reached'> {
     const canary = view.canary === undefined ? undefined : canaryOf(view.app);
-    const isLoaded = !view.routed || (this.#carried(view) === printWeights(plan.weights) && this.#isLoaded(view));
+    const isLoaded = !view.routed || (carriedBy(view) === printWeights(plan.weights) && isLoadedBy(view));
     const isWhole = this.#readyOfTarget(view) >= mostOf(view);
     return { ...defined({ canary }), reached: mostOf(view) === 0 || (isLoaded && isWhole) };
   }
@@ -184,7 +167,7 @@ export class Rollouts {
   /** The weights that the gateway has used for a while; undefined while they change. */
   #settled(view: View): Record<string, number> | undefined {
     const key = `${view.process.metadata.uid}`;
-    const text = this.#carried(view);
+    const text = carriedBy(view);
     const now = view.context.now();
     const known = this.#settling.get(key);
     if (text === undefined || known?.text !== text) {
@@ -198,7 +181,7 @@ export class Rollouts {
       view.lookAgain.push(left);
       return undefined;
     }
-    return this.#isLoaded(view) ? parseWeights(text) : undefined;
+    return isLoadedBy(view) ? parseWeights(text) : undefined;
   }
 
   /** Ready instances of the target. While it has no requests, they count when they stay ready, as long as a version that has requests can answer them. */

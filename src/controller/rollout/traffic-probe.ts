@@ -48,7 +48,7 @@ interface Attempts {
 const retryMs = 100;
 const requestTimeoutMs = 5_000;
 /** The gateway itself sends these answers until it knows the new pods; after this time they are the app's fault. */
-const refusalPatienceMs = 15_000;
+export const refusalPatienceMs = 15_000;
 const gatewayPatienceMs = 3_000;
 /** A first version whose port is not checked gets this long to answer; then it counts as proven. */
 const firstAnswerMs = 2_000;
@@ -165,6 +165,12 @@ export function acceptance(route: Stored<HttpRoute>): Acceptance | undefined {
   const bad = [accepted, resolved].find((condition) => condition !== undefined && condition.status !== 'True');
   if (bad === undefined) return { accepted: true, message: '', lacksBackend: false };
   return { accepted: false, message: `${bad.reason}: ${bad.message}`, lacksBackend: bad.reason === 'BackendNotFound' };
+}
+
+/** Since when the gateway has turned down the route as a whole, milliseconds by the API server's clock; undefined when it has not done so now. */
+export function turnedDownAt(route: Stored<HttpRoute>): number | undefined {
+  const accepted = conditionOf(route, 'Accepted');
+  return accepted?.status === 'False' ? Date.parse(accepted.lastTransitionTime) || 0 : undefined;
 }
 
 /** The gateway has looked at the present form of the route, and does not take it. */

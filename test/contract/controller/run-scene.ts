@@ -35,14 +35,17 @@ export const appGuid = 'app-1';
 class Node {
   readonly #cluster: MemoryCluster;
   readonly #podIP: string;
+  readonly #refused: ReadonlySet<string>;
   /** When a pod of `shaky` was first ready, by its uid. */
   readonly #shaky = new Map<string, number>();
   readonly #stopped = new AbortController();
   readonly ended: Promise<void>;
 
-  constructor(cluster: MemoryCluster, podIP: string) {
+  /** @param refused names of the routes that the gateway turns down */
+  constructor(cluster: MemoryCluster, podIP: string, refused: ReadonlySet<string>) {
     this.#cluster = cluster;
     this.#podIP = podIP;
+    this.#refused = refused;
     this.ended = this.#live();
   }
 
@@ -150,8 +153,9 @@ class Node {
       lastTransitionTime: new Date().toISOString(),
       observedGeneration,
     };
+    const turnedDown = { status: 'False' as const, reason: 'NotAllowedByListeners', lastTransitionTime: '2026-01-01T00:00:00Z' };
     const conditions = [
-      { ...condition, type: 'Accepted' },
+      { ...condition, type: 'Accepted', ...(this.#refused.has(name) ? turnedDown : {}) },
       { ...condition, type: 'ResolvedRefs' },
     ];
     const status = { parents: [{ parentRef: { name: 'kf' }, conditions }] };
@@ -285,13 +289,17 @@ async function createObjects(cluster: MemoryCluster, address: string, routed: bo
     metadata: { name: appGuid, namespace: ns, annotations: { [annotations.appRev]: '0' } },
     spec: { displayName: 'shop', desiredState: 'STOPPED', lifecycle: { type: 'docker', data: { stack: '' } }, envSecretName: 'env' },
   });
-  if (!routed) return;
+  if (routed) await createRoute(cluster, 'route-1', 'shop');
+}
+
+/** A route to web. */
+export async function createRoute(cluster: MemoryCluster, name: string, host: string): Promise<void> {
   await cluster.create(kinds.route, {
-    metadata: { name: 'route-1', namespace: ns },
+    metadata: { name, namespace: ns },
     spec: {
-      host: 'shop',
+      host,
       domainRef: { name: 'domain-1', namespace: 'cf' },
-      destinations: [{ guid: 'dest-1', appRef: { name: appGuid }, processType: 'web' }],
+      destinations: [{ guid: `dest-${name}`, appRef: { name: appGuid }, processType: 'web' }],
     },
   });
 }
@@ -304,15 +312,17 @@ export interface SceneOptions {
   eventPauseMs?: number;
   /** The controller's wall clock in milliseconds. */
   now?: () => number;
+  /** Names of the routes that the gateway turns down. */
+  refusedRoutes?: ReadonlySet<string>;
 }
 
 export async function startRunScene(options: SceneOptions = {}): Promise<RunScene> {
-  const { routed = true, unreachableGateway = false } = options;
+  const { routed = true, unreachableGateway = false, refusedRoutes = new Set<string>() } = options;
   const cluster = new MemoryCluster();
   const gateway = await startGateway(cluster);
   // Port 9 is the discard port; nothing listens there.
   await createObjects(cluster, unreachableGateway ? 'http://127.0.0.1:9' : gateway.address, routed);
-  const node = new Node(cluster, unreachableGateway ? '127.0.0.1' : '192.0.2.1');
+  const node = new Node(cluster, unreachableGateway ? '127.0.0.1' : '192.0.2.1', refusedRoutes);
   const ports = [unreachableGateway ? Number(new URL(gateway.address).port) : 8080];
   let controller = manager(cluster, 'one', options);
   let count = 0;
