@@ -1,9 +1,9 @@
 // Instances on nodes that are emptied or do not answer, on a cluster in memory. The simulated node there takes every pod, whatever its node is called.
 
 import { afterEach, expect, test } from 'vitest';
-import { nodeType, podDisruptionBudgetType } from '../../../src/lib/api/core.ts';
+import { nodeType, podDisruptionBudgetType, statefulSetType, type StatefulSet } from '../../../src/lib/api/core.ts';
 import { podType, type Pod } from '../../../src/lib/api/pod-kind.ts';
-import { annotations, kinds } from '../../../src/lib/api/group.ts';
+import { annotations, kinds, labels } from '../../../src/lib/api/group.ts';
 import { ns, startRunScene, type RunScene } from './run-scene.ts';
 
 let scene: RunScene;
@@ -11,6 +11,7 @@ afterEach(() => scene.stop());
 
 const pods = (): Pod[] => scene.cluster.all(podType).filter(({ metadata }) => metadata.namespace === ns);
 const workload = () => scene.cluster.all(kinds.appWorkload)[0];
+const web = (): string => scene.web()?.metadata.name ?? '';
 const budgets = (): (string | undefined)[] => scene.cluster.all(podDisruptionBudgetType).map(({ metadata }) => metadata.name);
 const serving = async (id: string): Promise<void> =>
   scene.until(() => expect(scene.app()?.status?.deployment).toMatchObject({ id, phase: 'Serving' }));
@@ -75,4 +76,25 @@ test('an instance on a node that stops answering is down because of its node', a
     }),
   );
   expect(scene.app()?.status?.deployment?.phase).toBe('Serving');
+});
+
+test('instances of a process are spread over zones and nodes, and those of its next version with them', async () => {
+  scene = await startRunScene();
+  const sets = (): StatefulSet[] => scene.cluster.all(statefulSetType).filter(({ metadata }) => metadata.namespace === ns);
+  const generations = new Set<string | undefined>();
+  for (const image of ['good:1', 'good:2']) {
+    await serving(await scene.deploy(image));
+    // The next version has a set of its own, and the one before goes.
+    await scene.until(() => expect(sets().map(({ spec }) => spec?.template.spec.containers[0]?.image)).toEqual([image]));
+    const template = sets()[0]?.spec?.template;
+    generations.add(template?.metadata?.labels?.[labels.generation]);
+    // A cluster with one zone, or without room elsewhere, has to start them all the same.
+    const evenly = { maxSkew: 1, whenUnsatisfiable: 'ScheduleAnyway', labelSelector: { matchLabels: { [labels.guid]: web() } } };
+    expect(template?.spec.topologySpreadConstraints).toEqual([
+      { topologyKey: 'topology.kubernetes.io/zone', ...evenly },
+      { topologyKey: 'kubernetes.io/hostname', ...evenly },
+    ]);
+    expect(template?.metadata?.labels?.[labels.guid]).toBe(web());
+  }
+  expect(generations.size).toBe(2);
 });
