@@ -8,7 +8,7 @@ import { bundleForTests, sharedBundle } from './support/cli.ts';
 import { isBuilt } from './support/installed-kf.ts';
 import { isInterrupted, removesClusters, runProgram } from './support/interruption.ts';
 import { lanesFor, sessionFile, startOfNodeMs } from './support/lanes.ts';
-import { everydayFiles, hasTimeForPart, partOfRing, seedOfParts } from './support/ring-parts.ts';
+import { everydayFiles, hasTimeForPart, longForms, partOfRing, seedOfParts } from './support/ring-parts.ts';
 import { joinReports, readRingReport, renderFailures, unhandledFile } from './support/ring-report.ts';
 import type { Counts, RingReport } from './support/ring-report.ts';
 import { withControlPlane, withLanes } from './support/rings.ts';
@@ -80,7 +80,7 @@ async function prepare(wanted: readonly string[]): Promise<void> {
 const rings: Record<string, () => Promise<RingReport>> = {
   check,
   unit: () => vitest('unit'),
-  api: () => withControlPlane((env) => vitest('api', env)),
+  api: () => withControlPlane((env) => vitest('api', { ...env, ...(all ? longForms.api : {}) })),
   contract: () => withBundle((env) => vitest('contract', env)),
   cluster: () => withLanes(lanes(), (env) => (all || files.length > 0 ? vitest('cluster', env) : everydayAndPart(env))),
   session: () => withLanes(1, (env) => vitest('cluster', env, [sessionFile])),
@@ -121,7 +121,8 @@ const usage = `usage: npm test [-- [RING…] [FILE…] [--all] [--update]]
 
   RING      ${Object.keys(rings).join(', ')}; without one, all of them (${[...alone].join(', ')} is a part of cluster)
   FILE      path of a test file; without one, all files of the rings
-  --all     runs all files of the cluster ring; without it what each run has, and one of five parts, by the commit or KF_TEST_PART=1 to 5
+  --all     runs all files of the cluster ring; without it what each run has, and one of five parts, by the commit or KF_TEST_PART=1 to 5;
+            and the long form of tests that are shorter without it (docs/testing.md)
   --update  writes the stored results anew`;
 
 /** What is wrong with the command line: a mistyped word must not start everything. */

@@ -1,6 +1,6 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { everydayFiles, hasTimeForPart, partOfRing, partsOfRing } from '../../support/ring-parts.ts';
+import { everydayFiles, hasTimeForPart, longForms, partOfRing, partsOfRing } from '../../support/ring-parts.ts';
 
 const parts = partsOfRing();
 const every = [...everydayFiles(), ...parts.flat()];
@@ -36,3 +36,14 @@ describe('the files of the cluster ring', () => {
     expect([minutes(28, 15), minutes(40, 15), minutes(50, 16), minutes(70, 40)]).toEqual([true, true, false, false]);
   });
 });
+
+test.each(Object.entries(longForms))(
+  'each variable with which --all makes tests of the %s ring longer is read by one',
+  (ring, variables) => {
+    const sources = readdirSync(`test/${ring}`, { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.test.ts'))
+      .map((name) => readFileSync(`test/${ring}/${name}`, 'utf8'));
+    for (const name of Object.keys(variables))
+      expect([name, sources.some((text) => text.includes(`process.env['${name}']`))]).toEqual([name, true]);
+  },
+);
