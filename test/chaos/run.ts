@@ -2,6 +2,7 @@
 //   npm run chaos -- [--minutes N] [--seed S]   a session of commands while programs are killed at random (30 minutes)
 //   npm run chaos -- takeover [--rounds N]      the leader of two controllers is cut off or frozen (test/api/takeover.test.ts; 50 rounds)
 //   npm run chaos -- registry [--minutes N]     the registry is away while apps crash and start again (10 minutes)
+//   npm run chaos -- break-glass [--minutes N]  the controller is away before somebody works without it (test/cluster/break-glass.test.ts; 60 minutes)
 //   npm run chaos -- rounds [N] [--seed S]      repeats the tests of test/cluster/chaos.test.ts, each round with its own seed
 
 import { spawnSync } from 'node:child_process';
@@ -45,6 +46,13 @@ async function registry(minutes: number): Promise<string[]> {
     console.log(wrong.join('\n'));
     return wrong;
   });
+}
+
+/** @returns what did not hold */
+async function breakGlass(minutes: string): Promise<string[]> {
+  const file = 'test/cluster/break-glass.test.ts';
+  const code = await withCluster((env) => vitest('cluster', file, { ...env, KF_TEST_STOPPED_MINUTES: minutes }));
+  return code === 0 ? [] : ['a command failed'];
 }
 
 /** @returns the seeds of the rounds that failed */
@@ -97,6 +105,7 @@ const modes: Record<string, () => Promise<string[]>> = {
   session: () => session(Number(values.minutes ?? '30')),
   takeover: () => takeover(values.rounds),
   registry: () => registry(Number(values.minutes ?? '10')),
+  'break-glass': () => breakGlass(values.minutes ?? '60'),
   rounds: () => rounds(Number(count)),
 };
 const chosen = modes[mode];
