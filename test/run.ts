@@ -77,12 +77,15 @@ async function prepare(wanted: readonly string[]): Promise<void> {
   console.log(`== prepare: ${Math.round((Date.now() - started) / 1000)} s ==`);
 }
 
+const longForm = (ring: keyof typeof longForms): Record<string, string> => (all ? longForms[ring] : {});
+
 const rings: Record<string, () => Promise<RingReport>> = {
   check,
   unit: () => vitest('unit'),
-  api: () => withControlPlane((env) => vitest('api', { ...env, ...(all ? longForms.api : {}) })),
+  api: () => withControlPlane((env) => vitest('api', { ...env, ...longForm('api') })),
   contract: () => withBundle((env) => vitest('contract', env)),
-  cluster: () => withLanes(lanes(), (env) => (all || files.length > 0 ? vitest('cluster', env) : everydayAndPart(env))),
+  cluster: () =>
+    withLanes(lanes(), (env) => (all || files.length > 0 ? vitest('cluster', { ...env, ...longForm('cluster') }) : everydayAndPart(env))),
   session: () => withLanes(1, (env) => vitest('cluster', env, [sessionFile])),
 };
 

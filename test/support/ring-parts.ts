@@ -15,10 +15,10 @@ const everyday = [
 
 /** The other files that take a minute and more, in five parts that take about the same time. */
 const longOnes: readonly (readonly string[])[] = [
-  ['nodes', 'scripts', 'gateway-guard', 'setup'],
+  ['nodes', 'scripts', 'gateway-guard', 'setup', 'https-switch'],
   ['logs', 'chaos', 'transport', 'interrupted'],
   ['route-destinations', 'backup', 'retention', 'cert-manager', 'kubectl'],
-  ['push-flags', 'upgrade', 'https-switch', 'break-glass', 'images/builder'],
+  ['push-flags', 'upgrade', 'break-glass', 'images/builder'],
   ['cluster', 'registry-lost', 'uninstall', 'slow-gateway', 'causes', 'shared-routes'],
 ];
 
@@ -53,8 +53,9 @@ export interface PartOfRing {
 }
 
 /** What `--all` gives to tests that are shorter in other runs, by their ring: the times and numbers that an operator fears. */
-export const longForms: Readonly<Record<'api', Record<string, string>>> = {
+export const longForms: Readonly<Record<'api' | 'cluster', Record<string, string>>> = {
   api: { KF_TEST_OUTAGE_MS: '60000', KF_TEST_STORM_EVENTS: '10000' },
+  cluster: { KF_TEST_RELEASES: 'all' },
 };
 
 /**

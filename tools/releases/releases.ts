@@ -23,6 +23,17 @@ export function earlierReleases(): Release[] {
   return JSON.parse(readFileSync(file, 'utf8')) as Release[];
 }
 
+/**
+ * The builds whose upgrade each run tests: the last release, which is what people have, and the newest build, which has the most of the present one.
+ *
+ * @param builds the oldest first
+ */
+export function latestOf(builds: readonly Release[]): Release[] {
+  const release = builds.findLast(({ name }) => /^\d+\.\d+\.\d+$/.test(name));
+  const newest = builds.at(-1);
+  return [...new Set([release, newest])].filter((build) => build !== undefined);
+}
+
 /** @throws Error saying how a clone without its history gets it */
 async function commitOf({ name, commit }: Release, folder = repository): Promise<string> {
   const found = await tryRun('git', ['rev-parse', '--verify', '--quiet', `${commit}^{commit}`], { cwd: folder });

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, expect, test } from 'vitest';
-import { earlierReleases, filesOfRelease } from '../../../tools/releases/releases.ts';
+import { earlierReleases, filesOfRelease, latestOf, type Release } from '../../../tools/releases/releases.ts';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'kf-releases-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -48,4 +48,14 @@ test('each earlier build names a commit of its date, the oldest first', async ()
     expect(Object.keys(await filesOfRelease(release, 'manifests/crds'))).toContain('manifests/crds/cfapps.yaml');
   }
   expect(releases.map(({ date }) => date)).toEqual(releases.map(({ date }) => date).toSorted());
+});
+
+test('an upgrade is tested from the last release and from the newest build, whatever else there is', () => {
+  const named = (...names: string[]): Release[] => names.map((name) => ({ name, commit: name, date: '2026-01-01' }));
+  const latest = (...names: string[]): string[] => latestOf(named(...names)).map(({ name }) => name);
+  expect(latest('0.1.0', 'before-deployments')).toEqual(['0.1.0', 'before-deployments']);
+  expect(latest('0.1.0', 'before-deployments', '0.2.0')).toEqual(['0.2.0']);
+  expect(latest('0.1.0', '0.2.0', 'one', 'two')).toEqual(['0.2.0', 'two']);
+  expect(latest('one')).toEqual(['one']);
+  expect(latestOf(earlierReleases())).toContainEqual(earlierReleases().at(-1));
 });
