@@ -24,9 +24,12 @@ test('a good push replaces a version that ends again and again', async () => {
   expect(await running('load-repair')).toMatch(/^instances: +1\/1$/m);
 });
 
-test('a rollback needs no registry', async () => {
-  const { start, rollback } = await rollbackTimes(kf, 'load-back');
-  reportTime('a start of the next version', start);
+test('a rollback to a version that the cluster has built needs no registry, and no build', async () => {
+  const { restart, rollback, images } = await rollbackTimes(kf, 'load-back');
+  reportTime('a restart', restart);
   reportTime('a rollback', rollback);
+  const [pushed, after] = images;
+  expect(pushed).toMatch(/-droplets@sha256:[0-9a-f]{64}$/);
+  expect(after).toBe(pushed);
   expect(await running('load-back')).toMatch(/^instances: +1\/1$/m);
 });

@@ -7,7 +7,7 @@ import { ringEnv, type Kf, type Ran } from './kf.ts';
 const versionOf = (image: 1 | 2, version: number): string => `${String(image)}.${String(version)}`;
 
 /** The sample image of that version. */
-export const imageOf = (version: 1 | 2): string => `${ringEnv('KF_CLUSTER_NODE_REGISTRY')}/kf/sample:${String(version)}`;
+const imageOf = (version: 1 | 2): string => `${ringEnv('KF_CLUSTER_NODE_REGISTRY')}/kf/sample:${String(version)}`;
 
 /** The push of the app, with an image that has not changed, or the other one. */
 export const pushTarget = (kf: Kf, app: string, version: 1 | 2): Promise<Ran> => kf.run(['push', app, '-o', imageOf(version), '-m', '64M']);

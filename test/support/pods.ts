@@ -13,6 +13,7 @@ export interface AppPod {
   spec: {
     initContainers?: { name: string; resources: { limits: Record<string, string> } }[];
     containers: {
+      image: string;
       command?: string[];
       resources: { limits: Record<string, string> };
       startupProbe?: Probe;

@@ -1,9 +1,13 @@
 // What the tests and the bench of releases do: changes of an app under load, and the times of a start beside those of a repair and a rollback.
 
+import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { Load, type Loaded } from './load.ts';
 import { get } from './http.ts';
 import type { Kf, Ran } from './kf.ts';
-import { imageOf, pushTarget, roll, startTarget } from './load-target.ts';
+import { pushTarget, roll, startTarget } from './load-target.ts';
+import { currentPodsOf } from './pods.ts';
 import { startRegistry, stopRegistry } from './registry-absence.ts';
 import { until } from './until.ts';
 
@@ -101,24 +105,41 @@ async function timedStart(kf: Kf, app: string): Promise<number> {
 }
 
 /**
- * Returns an app from its second version, of image 2, to its first one, while the registry with its push side is down.
- * @returns the times of the second version's start and of the rollback, each until the version answers
+ * Returns an app of source, of which the cluster has built two versions, to the first one while its registry is away: then nothing can be pushed, built or
+ * pulled.
+ * @returns the times of a restart of the second version and of the rollback, each until the version answers, and the image of the first version when it was
+ * pushed and after the rollback
  */
-export async function rollbackTimes(kf: Kf, app: string): Promise<{ start: number; rollback: number }> {
-  await timedStart(kf, app);
-  const answers = (version: number) =>
-    until(`version ${String(version)} of ${app}`, async () => (await get(hostOf(app))).body.startsWith(`kf sample ${String(version)}`));
+export async function rollbackTimes(kf: Kf, app: string): Promise<{ restart: number; rollback: number; images: [pushed: string, after: string] }> {
+  await kf.run(['delete', app, '-f', '-r']);
+  const folder = await mkdtemp(path.join(tmpdir(), 'kf-rollback-'));
+  await cp('test/fixtures/apps/static-site', folder, { recursive: true });
+  const pushed = async (version: number): Promise<string> => {
+    await writeFile(path.join(folder, 'docs/index.html'), `version ${String(version)}`);
+    await kf.ok('push', app, '-p', folder, '-m', '64M');
+    return imageThatServes(kf, app);
+  };
   const timed = async (act: () => Promise<unknown>, version: number): Promise<number> => {
     const began = performance.now();
     await act();
-    await answers(version);
+    const wanted = `version ${String(version)}`;
+    await until(`${wanted} of ${app}`, async () => (await get(hostOf(app))).body.trim() === wanted);
     return performance.now() - began;
   };
-  const start = await timed(() => kf.ok('push', app, '-o', imageOf(2), '-m', '64M'), 2);
+  const first = await pushed(1);
+  await pushed(2);
+  await rm(folder, { recursive: true, force: true });
+  const restart = await timed(() => kf.ok('restart', app), 2);
   await stopRegistry();
   try {
-    return { start, rollback: await timed(() => kf.ok('rollback', app, '--version', '1', '-f'), 1) };
+    const rollback = await timed(() => kf.ok('rollback', app, '--version', '1', '-f'), 1);
+    return { restart, rollback, images: [first, await imageThatServes(kf, app)] };
   } finally {
     await startRegistry();
   }
+}
+
+async function imageThatServes(kf: Kf, app: string): Promise<string> {
+  const [pod] = await currentPodsOf((await kf.ok('app', app, '--guid')).stdout.trim());
+  return pod?.spec.containers[0]?.image ?? '';
 }
