@@ -1,7 +1,8 @@
 // Releases under load: no failed request with one instance, a canary's share, and the times of a repair and a rollback beside those of a start.
 
 import { ringEnv } from '../support/kf.ts';
-import { canaryUnderLoad, repairTimes, rollbackTimes, rollUnderLoad } from '../support/releases.ts';
+import { totalOf } from '../support/load.ts';
+import { canaryUnderLoad, faultsOfCanary, faultsOfRoll, repairTimes, rollbackTimes, rollUnderLoad } from '../support/releases.ts';
 import type { Scene } from './scene.ts';
 import { seconds, type Row } from './table.ts';
 
@@ -10,7 +11,7 @@ const rounds = 20;
 export async function benchReleases({ developer: kf }: Scene): Promise<Row[]> {
   const ca = (await kf.ok('ca-certificate')).stdout;
   const { loaded, expected, times } = await rollUnderLoad(kf, 'bench-roll', ca, rounds);
-  const total = Object.values(loaded.asked).reduce((sum, some) => sum + some, 0);
+  const total = totalOf(loaded);
   const seen = expected.filter((version) => loaded.versions.includes(version)).length;
   const kinds = Object.entries(loaded.asked).map(([kind, count]) => `${kind} ${String(count)}`);
   const canary = await canaryUnderLoad(kf, 'bench-canary', ca);
@@ -23,11 +24,13 @@ export async function benchReleases({ developer: kf }: Scene): Promise<Row[]> {
       reach: `0 failed requests, ${String(expected.length)} versions seen`,
       measured: `${String(loaded.failures.length)} of ${String(total)} failed, ${String(seen)} versions seen; each ${seconds(times)}`,
       beside: [kinds.join(', '), ...loaded.failures.slice(0, 3)].join('; '),
+      faults: faultsOfRoll({ loaded, expected }),
     },
     {
       what: 'canary of 10 % that ends under load',
       reach: '≤ 10 % of the requests until it is taken back, 0 after that',
       measured: `${String(canary.during.failed)} of ${String(canary.during.asked)}, then ${String(canary.after.failed)} of ${String(canary.after.asked)}`,
+      faults: faultsOfCanary(canary),
     },
     {
       what: 'good push over a crash loop, until it serves',

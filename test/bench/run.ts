@@ -1,6 +1,6 @@
 // `npm run bench [-- NAME…]`: measures what kf promises, on its own real cluster, and writes test-results/bench.md. Rows of benches that did
 // not run stay.
-// Figures are reported and never fail the run; errors do. KF_BENCH_QUICK=1 shortens the idle time.
+// Times and sizes are reported and never fail the run; errors do, and counts that were promised (`faults` of a row). KF_BENCH_QUICK=1 shortens the idle time.
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -18,7 +18,7 @@ import { benchRoles } from './roles.ts';
 import { benchScale, scaleShape } from './scale.ts';
 import { openScene, type Scene } from './scene.ts';
 import { benchSetup } from './setup.ts';
-import { mergeResults, renderTable, rowLine, type Results, type Row } from './table.ts';
+import { faultsOf, mergeResults, renderTable, rowLine, type Results, type Row } from './table.ts';
 
 const idleMinutes = process.env['KF_BENCH_QUICK'] === '1' ? 1 : 5;
 
@@ -111,6 +111,10 @@ async function main(): Promise<void> {
   writeFileSync(resultsFile, JSON.stringify(merged, undefined, 2));
   writeFileSync(path.join(resultsDir, 'bench.md'), table);
   console.log(`\n${table}`);
+  const faults = faultsOf(results);
+  if (faults.length === 0) return;
+  console.error(`not kept:\n${faults.map((fault) => `  ${fault}`).join('\n')}`);
+  process.exitCode = 1;
 }
 
 await removesClusters(main);

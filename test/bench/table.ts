@@ -6,6 +6,8 @@ export interface Row {
   reach: string;
   measured: string;
   beside?: string;
+  /** What was promised and not kept, in numbers that do not depend on the machine: it fails the run. Times do not. */
+  faults?: string[];
 }
 
 /** The median of the values; for an even number the mean of the two in the middle. */
@@ -38,11 +40,17 @@ export function ratio(values: readonly number[], others: readonly number[]): str
   return `${median(values.map((value, index) => value / (others[index] ?? NaN))).toFixed(2)} ×`;
 }
 
-export const rowLine = ({ what, reach, measured, beside = '' }: Row): string =>
-  `| ${[what, reach, measured, beside].map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+export function rowLine({ what, reach, measured, beside = '', faults = [] }: Row): string {
+  const notes = [...faults.map((fault) => `NOT KEPT: ${fault}`), beside].filter((note) => note !== '').join('; ');
+  return `| ${[what, reach, measured, notes].map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+}
 
 /** The results of each bench, by its name, and their time. */
 export type Results = Record<string, { when: string; rows: Row[] }>;
+
+/** What the benches of this run did not keep, each with its bench. */
+export const faultsOf = (results: Results): string[] =>
+  Object.entries(results).flatMap(([name, { rows }]) => rows.flatMap(({ faults = [] }) => faults.map((fault) => `${name}: ${fault}`)));
 
 /** The benches of `order`, each with its latest results: from this run, else from an earlier one. */
 export function mergeResults(order: readonly string[], before: Results, now: Results): Results {

@@ -20,6 +20,9 @@ export interface Loaded {
   versions: string[];
 }
 
+/** All requests and messages. */
+export const totalOf = ({ asked }: Pick<Loaded, 'asked'>): number => Object.values(asked).reduce((sum, some) => sum + some, 0);
+
 const body = 'x'.repeat(1_000);
 const patienceMs = 20_000;
 /** A message on the WebSocket every so often. */
@@ -40,6 +43,7 @@ export class Load {
     failures: [],
     versions: [],
   };
+  readonly #answers = new Map<string, number>();
   readonly #running: Promise<unknown>;
   #session: ClientHttp2Session | undefined;
 
@@ -55,12 +59,17 @@ export class Load {
     return this.#seen.versions;
   }
 
+  /** How many requests that version has answered well. */
+  answersOf(version: string): number {
+    return this.#answers.get(version) ?? 0;
+  }
+
   get failures(): readonly string[] {
     return this.#seen.failures;
   }
 
   get total(): number {
-    return Object.values(this.#seen.asked).reduce((sum, some) => sum + some, 0);
+    return totalOf(this.#seen);
   }
 
   /** Sends nothing more, and waits for the answers that are missing. */
@@ -90,11 +99,16 @@ export class Load {
       const { status, answer } = await this.#send(kind);
       const [version = '', size] = answer.split(' ');
       const isGood = status === 200 && size === (kind === 'POST of 2 s' ? String(body.length) : '0');
-      if (!isGood) failed(`${String(status)} ${answer.slice(0, 80)}`);
-      else if (!this.#seen.versions.includes(version)) this.#seen.versions.push(version);
+      if (isGood) this.#answered(version);
+      else failed(`${String(status)} ${answer.slice(0, 80)}`);
     } catch (error) {
       failed(error instanceof Error ? error.message : String(error));
     }
+  }
+
+  #answered(version: string): void {
+    if (!this.#answers.has(version)) this.#seen.versions.push(version);
+    this.#answers.set(version, this.answersOf(version) + 1);
   }
 
   #failed(kind: Kind, what: string): void {

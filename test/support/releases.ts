@@ -3,7 +3,7 @@
 import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { Load, type Loaded } from './load.ts';
+import { Load, totalOf, type Loaded } from './load.ts';
 import { get } from './http.ts';
 import type { Kf, Ran } from './kf.ts';
 import { pushTarget, roll, startTarget } from './load-target.ts';
@@ -13,13 +13,17 @@ import { until } from './until.ts';
 
 const hostOf = (app: string): string => `${app}.apps.localhost`;
 
-/** Rolls one instance under load. @returns what the users saw, the versions that they should have seen, and the time of each change */
-export async function rollUnderLoad(
-  kf: Kf,
-  app: string,
-  ca: string,
-  rounds: number,
-): Promise<{ loaded: Loaded; expected: string[]; times: number[] }> {
+export interface RollRun {
+  /** What the users saw. */
+  loaded: Loaded;
+  /** The versions that they should have seen. */
+  expected: string[];
+  /** Of each change. */
+  times: number[];
+}
+
+/** Rolls one instance under load. */
+export async function rollUnderLoad(kf: Kf, app: string, ca: string, rounds: number): Promise<RollRun> {
   await startTarget(kf, app);
   const load = new Load(hostOf(app), ca);
   const [expected, times]: [string[], number[]] = [['1.0'], []];
@@ -38,44 +42,82 @@ export async function rollUnderLoad(
   return { loaded, expected, times };
 }
 
+/** What a roll did not keep: whatever the machine, no request fails, and each version answers. */
+export function faultsOfRoll({ loaded, expected }: Pick<RollRun, 'loaded' | 'expected'>): string[] {
+  const { asked, failures, versions } = loaded;
+  const unasked = Object.entries(asked).filter(([, count]) => count === 0);
+  return [
+    ...(failures.length === 0
+      ? []
+      : [`${String(failures.length)} of ${String(totalOf(loaded))} requests failed: ${failures.slice(0, 3).join('; ')}`]),
+    ...expected.filter((version) => !versions.includes(version)).map((version) => `no user has seen version ${version}`),
+    ...unasked.map(([kind]) => `nobody has sent a request of the kind '${kind}'`),
+  ];
+}
+
 interface App {
   deployment: { phase: string };
-}
-
-export interface CanaryRun {
-  /** Requests from the begin of the canary until it was taken back, and after that. */
-  during: { asked: number; failed: number };
-  after: { asked: number; failed: number };
-  versions: readonly string[];
-}
-
-/** The canary of 10 % ends by itself after some requests, again and again. */
-export async function canaryUnderLoad(kf: Kf, app: string, ca: string): Promise<CanaryRun> {
-  await startTarget(kf, app);
-  await kf.ok('set-env', app, 'VERSION', '1');
-  await kf.ok('set-env', app, 'ENDS_AFTER', '30');
-  const load = new Load(hostOf(app), ca);
-  try {
-    await until('the first version to be seen', async () => load.versions.length > 0);
-    const begin = counted(load);
-    await kf.ok('restart', app, '--strategy', 'canary', '--instance-steps', '10');
-    await until('the canary to be taken back', async () => (await kf.json<App>('app', app)).deployment.phase === 'Failed', 180_000);
-    // The gateway has loaded the weights of the return when the controller says Failed; requests that last are answered 2 s later.
-    const back = counted(load);
-    await until('many requests after it', async () => counted(load).asked > back.asked + 300);
-    const end = counted(load);
-    const between = (one: Counted, other: Counted): Counted => ({ asked: other.asked - one.asked, failed: other.failed - one.failed });
-    return { during: between(begin, back), after: between(back, end), versions: load.versions };
-  } finally {
-    await load.end();
-  }
 }
 
 interface Counted {
   asked: number;
   failed: number;
+  /** Good answers of the canary. */
+  byCanary: number;
 }
-const counted = (load: Load): Counted => ({ asked: load.total, failed: load.failures.length });
+
+export interface CanaryRun {
+  /** From the begin of the canary until the gateway has left it. */
+  during: Counted;
+  after: Counted;
+}
+
+const sharePercent = 10;
+
+/** What a canary that breaks did not keep: whatever the machine, no more than its share of the requests fails, and none after its return. */
+export function faultsOfCanary({ during, after }: CanaryRun): string[] {
+  const of = ({ failed, asked }: Counted): string => `${String(failed)} of ${String(asked)} requests failed`;
+  return [
+    ...(during.byCanary === 0 ? ['no user has seen the canary'] : []),
+    ...(during.failed * 100 > during.asked * sharePercent ? [`${of(during)} while the canary had ${String(sharePercent)} % of them`] : []),
+    ...(after.failed === 0 ? [] : [`${of(after)} after the canary was taken back`]),
+    ...(after.byCanary === 0 ? [] : [`the canary answered ${String(after.byCanary)} requests after it was taken back`]),
+  ];
+}
+
+/** The canary ends by itself after some requests, again and again. @throws Error when it is not taken back */
+export async function canaryUnderLoad(kf: Kf, app: string, ca: string): Promise<CanaryRun> {
+  await startTarget(kf, app);
+  await kf.ok('set-env', app, 'VERSION', '1');
+  await kf.ok('set-env', app, 'ENDS_AFTER', '30');
+  const load = new Load(hostOf(app), ca);
+  const counted = (): Counted => ({ asked: load.total, failed: load.failures.length, byCanary: load.answersOf('1.1') });
+  const afterMore = async (requests: number): Promise<Counted> => {
+    const enough = load.total + requests;
+    await until(`${String(requests)} more requests`, async () => load.total >= enough);
+    return counted();
+  };
+  try {
+    await until('the first version to be seen', async () => load.versions.length > 0);
+    const begin = counted();
+    await kf.ok('restart', app, '--strategy', 'canary', '--instance-steps', String(sharePercent));
+    await until('the canary to be taken back', async () => (await kf.json<App>('app', app)).deployment.phase === 'Failed', 180_000);
+    // The failure may be written before the gateway has left the canary, and a request that was sent before lasts 2 s. 60 are sent in a second.
+    const back = await afterMore(180);
+    await afterMore(300);
+    // A request without an answer fails late.
+    await load.end();
+    return { during: between(begin, back), after: between(back, counted()) };
+  } finally {
+    await load.end();
+  }
+}
+
+const between = (one: Counted, other: Counted): Counted => ({
+  asked: other.asked - one.asked,
+  failed: other.failed - one.failed,
+  byCanary: other.byCanary - one.byCanary,
+});
 
 interface Instances {
   processes: { instanceDetails: { restarts?: number }[] }[];
@@ -110,7 +152,10 @@ async function timedStart(kf: Kf, app: string): Promise<number> {
  * @returns the times of a restart of the second version and of the rollback, each until the version answers, and the image of the first version when it was
  * pushed and after the rollback
  */
-export async function rollbackTimes(kf: Kf, app: string): Promise<{ restart: number; rollback: number; images: [pushed: string, after: string] }> {
+export async function rollbackTimes(
+  kf: Kf,
+  app: string,
+): Promise<{ restart: number; rollback: number; images: [pushed: string, after: string] }> {
   await kf.run(['delete', app, '-f', '-r']);
   const folder = await mkdtemp(path.join(tmpdir(), 'kf-rollback-'));
   await cp('test/fixtures/apps/static-site', folder, { recursive: true });
