@@ -17,7 +17,7 @@ const everyday = [
 const longOnes: readonly (readonly string[])[] = [
   ['nodes', 'scripts', 'gateway-guard', 'setup', 'https-switch'],
   ['logs', 'chaos', 'transport', 'interrupted'],
-  ['route-destinations', 'backup', 'retention', 'cert-manager', 'kubectl'],
+  ['route-destinations', 'backup', 'retention', 'cert-manager', 'kubectl', 'load'],
   ['push-flags', 'upgrade', 'break-glass', 'images/builder'],
   ['cluster', 'registry-lost', 'uninstall', 'slow-gateway', 'causes', 'shared-routes'],
 ];
