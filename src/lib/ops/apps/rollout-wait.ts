@@ -117,7 +117,15 @@ async function failure(cluster: Cluster, app: Stored<CFApp>, deployment: Deploym
   const memoryMB = await memoryAskedFor(cluster, app, code, process, options.signal);
   return new KfError(code === 'quota' ? 'quota' : 'start', `Start unsuccessful: ${why}`, {
     hints: [
-      ...adviceOn(code, { bin, app: name, ns: app.metadata.namespace, process, memoryMB, isBuilt: isBuilt(app), hasServed: hasServed(app) }),
+      ...adviceOn(code, {
+        bin,
+        app: name,
+        ns: app.metadata.namespace,
+        process,
+        memoryMB,
+        isBuilt: isBuilt(app),
+        hasServed: hasServed(app),
+      }),
       `${bin} why ${name}`,
     ],
     details: facts(deployment, log),
