@@ -13,7 +13,7 @@ const statusIn = (said: string): string | undefined => /HTTP probe failed with s
 const refused = (said: string): boolean => said.includes('connection refused');
 
 /** The cause of a failed check by the same words. Without them, only the time is known. */
-export function causeOfCheck(said: string | undefined, { path }: Expectations): CauseCode {
+export function causeOfCheck(said: string | undefined, { path }: Partial<Expectations>): CauseCode {
   if (said === undefined) return 'start-timeout';
   if (statusIn(said) !== undefined) return 'health-http';
   if (refused(said)) return 'not-listening';
@@ -23,20 +23,23 @@ export function causeOfCheck(said: string | undefined, { path }: Expectations): 
 /**
  * Sentences on why a check got no good answer and on what helps. The kubelet's words come from its HTTP and TCP probers (kubernetes/pkg/probe):
  * `dial tcp …: connect: connection refused`, `dial tcp …: i/o timeout`, `HTTP probe failed with statuscode: 404`, `… context deadline exceeded …`.
+ * @param isOwn the check is one of the readiness, with settings of its own
  */
-export function whyUnanswered(said: string | undefined, { port, path }: Expectations): string {
+export function whyUnanswered(said: string | undefined, { port, path }: Partial<Expectations>, isOwn = false): string {
   if (said === undefined) return listen;
   const quoted = `The last check said: ${said}`;
+  const attributes = isOwn ? 'readiness-health-check' : 'health-check';
   const status = statusIn(said);
   if (status !== undefined) {
     const answer = `The app listens on port ${String(port)}, but GET ${path ?? '/'} is answered with ${status}; a health check needs 200 to 399.`;
-    return `${answer} Another path: health-check-http-endpoint in the manifest, or '-u port' for a check of the port alone.`;
+    const alone = isOwn ? '' : ", or '-u port' for a check of the port alone";
+    return `${answer} Another path: ${attributes}-http-endpoint in the manifest${alone}.`;
   }
   if (refused(said)) return `Nothing answers at that port from outside of the app's container. ${listen} ${quoted}`;
   if (notConnected.test(said))
     return `The connection was not accepted: nothing answers at that address and port, the network drops the packets, or the app is too busy to accept it. ${quoted}`;
   if (/deadline exceeded|timeout|Timeout/.test(said))
-    return `The app takes connections but is too slow to answer: health-check-invocation-timeout in the manifest gives it longer. ${quoted}`;
+    return `The app takes connections but is too slow to answer: ${attributes}-invocation-timeout in the manifest gives it longer. ${quoted}`;
   return quoted;
 }
 

@@ -15,6 +15,8 @@ export interface Problem {
   final: boolean;
   /** The problem is final because it has lasted too long, not because something happened. */
   byTime?: boolean;
+  /** It is one of the run that goes on, not of one that has ended. */
+  ofPresentRun?: true;
   container?: string;
   exitCode?: number;
   /** After so many milliseconds the problem may be final although no object has changed. */
@@ -62,6 +64,8 @@ export interface Expectations {
   port?: number;
   /** Path of an http check; undefined: a connection is enough. */
   path?: string;
+  /** The check by which it gets requests; undefined: none. It fails when it has had no success for this time. */
+  readiness?: { port: number; path?: string; failsAfterSeconds: number };
   /** As the cluster writes it, such as `128Mi`. */
   memory?: string;
   /** Process type of an app that buildpacks built; undefined for images of others. */
@@ -75,7 +79,7 @@ export interface Instances {
   missing(ns: string, setName: string): Promise<Problem | undefined>;
   /**
    * What the last failing check of an instance said, such as `connection refused` or a status code, and when (milliseconds). If its process was
-   * started again, the last check of the process before.
+   * started again, the last check of the process before, unless its problem is one of the present run.
    */
   lastCheck(ns: string, instance: Instance): Promise<{ message: string; at: number } | undefined>;
   /**

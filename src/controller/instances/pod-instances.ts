@@ -7,7 +7,7 @@ import { causeOfRefusal } from '../../lib/api/causes.ts';
 import { labels } from '../../lib/api/group.ts';
 import type { ContainerStatus } from '../../lib/api/pod.ts';
 import { messageOf } from '../../lib/errors.ts';
-import { keptByKubelet, noLines, readLastRun } from '../../lib/kube/last-run.ts';
+import { keptByKubelet, noLines, readLastRun, type Run } from '../../lib/kube/last-run.ts';
 import type { LogEnds } from '../../lib/kube/lines.ts';
 import { BoundedMap } from '../runtime/bounded-map.ts';
 import { eventTime, latestEvent } from '../runtime/latest-event.ts';
@@ -119,20 +119,20 @@ export function problemOfRefusal(said: string): Problem {
   };
 }
 
-async function logOf(context: Context, ns: string, pod: string, status: ContainerStatus): Promise<LogEnds> {
+async function logOf(context: Context, ns: string, pod: string, status: ContainerStatus, run: Run): Promise<LogEnds> {
   try {
     const signal = AbortSignal.any([context.signal, AbortSignal.timeout(logPatienceMs)]);
-    return await readLastRun(context.cluster, { ns, pod, container: status.name }, status, signal);
+    return await readLastRun(context.cluster, { ns, pod, container: status.name }, status, signal, run);
   } catch (error) {
     context.log.debug('no last lines', { pod, error: messageOf(error) });
     return noLines;
   }
 }
 
-async function endsOfLog(context: Context, ns: string, pod: string, status: ContainerStatus | undefined): Promise<LogEnds> {
+async function endsOfLog(context: Context, ns: string, pod: string, status: ContainerStatus | undefined, run: Run): Promise<LogEnds> {
   if (status === undefined) return noLines;
-  const ends = await logOf(context, ns, pod, status);
-  return ends.tail.length > 0 ? ends : keptByKubelet(status);
+  const ends = await logOf(context, ns, pod, status, run);
+  return ends.tail.length > 0 || run === 'present' ? ends : keptByKubelet(status);
 }
 
 function factsOf(context: Context, { metadata, spec }: Stored<Pod>, now: number, expectations: Expectations): PodFacts {
@@ -170,10 +170,11 @@ export function podInstances(context: Context): Instances {
       return problemOfSet(await latestEvent(context, { ns, uid: set.metadata.uid }, 'FailedCreate'));
     },
 
-    async lastCheck(ns, { uid, restarts, startedAt }) {
+    async lastCheck(ns, { uid, restarts, startedAt = 0, problem }) {
+      const isPresent = problem?.ofPresentRun === true;
       // A process that was started again is not listening yet: its own first checks say nothing about why the one before it was stopped.
-      const event = await latestEvent(context, { ns, uid }, 'Unhealthy', restarts > 0 ? startedAt : undefined);
-      if (event?.message === undefined) return undefined;
+      const event = await latestEvent(context, { ns, uid }, 'Unhealthy', restarts > 0 && !isPresent ? startedAt : undefined);
+      if (event?.message === undefined || (isPresent && eventTime(event) < startedAt)) return undefined;
       return { message: event.message.replace(/^\w+ probe failed: /i, '').trim(), at: eventTime(event) };
     },
 
@@ -185,7 +186,7 @@ export function podInstances(context: Context): Instances {
 
     logEnds(ns, instance) {
       const status = pods.get(ns, instance.pod)?.status?.containerStatuses?.find(({ name }) => name === 'application');
-      return endsOfLog(context, ns, instance.pod, status);
+      return endsOfLog(context, ns, instance.pod, status, instance.problem?.ofPresentRun === true ? 'present' : 'failed');
     },
   };
 }

@@ -15,6 +15,7 @@ import { defined } from '../../lib/defined.ts';
 import { timestamp } from '../runtime/clock.ts';
 import { lostNodeText, type NodesInMotion } from './nodes.ts';
 import { obstacleOf } from './obstacle.ts';
+import { problemOfReadiness } from './readiness.ts';
 
 /** How long a cause that might go away is watched before it counts as a failure. */
 const patienceMs = 8_000;
@@ -125,8 +126,11 @@ function howItEnded(ended: ContainerStateTerminated, status: ContainerStatus, { 
   return { ...common, reason: 'Crashed', cause: causeOfExit(ended.exitCode), message };
 }
 
+/** Its program runs, and has passed the start check if there is one. How the run before ended says nothing about it any more. */
+const hasStarted = ({ state, started }: ContainerStatus): boolean => state?.running !== undefined && started === true;
+
 function ended(status: ContainerStatus, facts: PodFacts): Problem | undefined {
-  const last = status.state?.terminated ?? status.lastState?.terminated;
+  const last = status.state?.terminated ?? (hasStarted(status) ? undefined : status.lastState?.terminated);
   if (last === undefined || status.ready) return undefined;
   const terminations = status.restartCount + (status.state?.terminated === undefined ? 0 : 1);
   const problem = howItEnded(last, status, facts);
@@ -165,6 +169,18 @@ function notAnswering(pod: Pod, status: ContainerStatus, { now, expectations }: 
     container: status.name,
     lookAgainMs: Math.max(250, lookAgainMs),
   };
+}
+
+/** When an instance that nothing is known to hinder should have become ready. */
+const lateAt = (pod: Pod, { expectations }: PodFacts): number =>
+  time(pod.metadata.creationTimestamp) + idleStartMs + expectations.startSeconds * 1_000;
+
+/** A container that has started, and is not ready. */
+function notReady(pod: Pod, status: ContainerStatus, facts: PodFacts): Problem | undefined {
+  if (!hasStarted(status) || status.ready) return undefined;
+  const startedAt = time(status.state?.running?.startedAt);
+  const notReadySince = time(condition(pod, 'Ready')?.lastTransitionTime);
+  return problemOfReadiness(facts.expectations, { now: facts.now, startedAt, notReadySince, lateAt: lateAt(pod, facts) });
 }
 
 /** A sidecar that ends makes its instance not ready, while the app itself may be well. */
@@ -211,10 +227,8 @@ export function problemOf(pod: Pod, facts: PodFacts): Problem | undefined {
     unschedulable(pod, facts) ??
     (status === undefined ? undefined : (waiting(pod, status, facts) ?? ended(status, facts))) ??
     ofSidecars(pod, facts) ??
-    (status === undefined ? undefined : notAnswering(pod, status, facts));
-  if (known !== undefined) return known;
-  const left = time(pod.metadata.creationTimestamp) + idleStartMs + facts.expectations.startSeconds * 1_000 - facts.now;
-  if (left > 0) return undefined;
+    (status === undefined ? undefined : (notAnswering(pod, status, facts) ?? notReady(pod, status, facts)));
+  if (known !== undefined || lateAt(pod, facts) > facts.now) return known;
   return {
     reason: 'StartTimeout',
     cause: 'start-timeout',

@@ -79,6 +79,13 @@ export function mostOf({ desired, canary }: View): number {
   return Math.min(desired, canary?.instances ?? desired);
 }
 
+function readinessOf({ spec: { readinessProbe: check, ports } }: Stored<AppWorkload>): Expectations['readiness'] {
+  const port = ports?.[0];
+  if (check === undefined || port === undefined) return undefined;
+  const failsAfterSeconds = (check.periodSeconds ?? 10) * (check.failureThreshold ?? 3);
+  return { port, failsAfterSeconds, ...defined({ path: check.httpGet?.path }) };
+}
+
 /** The limits by which the instances of a generation are assessed. */
 export function expectationsOf(workload: Stored<AppWorkload> | undefined): Expectations {
   if (workload === undefined) return { startSeconds: 0 };
@@ -88,7 +95,7 @@ export function expectationsOf(workload: Stored<AppWorkload> | undefined): Expec
   const memory = resources?.limits?.['memory'];
   return {
     startSeconds: check?.failureThreshold ?? 0,
-    ...defined({ port, path, memory: memory?.toString() }),
+    ...defined({ port, path, readiness: readinessOf(workload), memory: memory?.toString() }),
     ...(builtImage.test(image) ? { builtProcess: processType } : {}),
   };
 }
@@ -104,7 +111,12 @@ function saidBefore({ process, deployId, hash, target }: View): DeploymentStatus
 
 /** A failed check with what the kubelet says of it. */
 function withCheck(problem: Problem, said: string | undefined, expectations: Expectations): Problem {
-  return { ...problem, cause: causeOfCheck(said, expectations), message: `${problem.message} ${whyUnanswered(said, expectations)}` };
+  const { readiness, path } = expectations;
+  // Without words, the check that failed is known all the same.
+  if (problem.ofPresentRun === true && said === undefined) return problem;
+  const check = problem.ofPresentRun === true && readiness !== undefined ? readiness : expectations;
+  const why = whyUnanswered(said, check, check === readiness && readiness.path !== path);
+  return { ...problem, cause: causeOfCheck(said, check), message: `${problem.message} ${why}` };
 }
 
 /**
@@ -123,7 +135,8 @@ async function confirm(view: View, problem: Problem, instance: Instance | undefi
     view.lookAgain.push(left);
     return undefined;
   }
-  if (isCheck && !isLate(said?.at, instance, expectationsOf(view.target))) return undefined;
+  // An app that has passed its start check has had time, whatever a kubelet says of the check of its readiness.
+  if (isCheck && problem.ofPresentRun !== true && !isLate(said?.at, instance, expectationsOf(view.target))) return undefined;
   return instance === undefined || (await isStillSo(view, problem, instance)) ? told : undefined;
 }
 
@@ -163,7 +176,10 @@ export class Assessor {
 
   /** A generation that served is not assessed again. The result only reports instances that cannot be created. */
   async #serving(view: View): Promise<Assessment> {
-    const absent = await this.#missingInstances(view, view.target, ownOf(view).length);
+    const own = ownOf(view);
+    // Nothing of the pod changes when a cause becomes certain by time.
+    view.lookAgain.push(...own.flatMap(({ problem }) => (problem?.ofPresentRun === true ? (problem.lookAgainMs ?? []) : [])));
+    const absent = await this.#missingInstances(view, view.target, own.length);
     return { failed: false, ...defined({ absent }) };
   }
 

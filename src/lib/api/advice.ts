@@ -18,6 +18,8 @@ export interface Advised {
   memoryMB?: number | undefined;
   /** A version of the app has served before: its instances take the room that the new ones lack. */
   hasServed?: boolean | undefined;
+  /** The check that fails is that of the readiness, with settings of its own in the manifest. */
+  hasOwnReadiness?: boolean | undefined;
 }
 
 type Advice = (about: Advised) => string;
@@ -55,7 +57,10 @@ const against: Partial<Record<CauseCode, Advice>> = {
   'droplet-missing': push,
   oom: (about) => scale(about, about.memoryMB === undefined ? '-m MEMORY' : `-m ${about.memoryMB * 2}M`),
   disk: (about) => scale(about, '-k DISK'),
-  'health-http': (about) => `${about.bin} set-health-check ${about.app} http --endpoint PATH${ofProcess(about)}`,
+  'health-http': (about) =>
+    about.hasOwnReadiness === true
+      ? `${about.bin} get-readiness-health-check ${about.app}`
+      : `${about.bin} set-health-check ${about.app} http --endpoint PATH${ofProcess(about)}`,
   'start-timeout': (about) => pushWith(about, '-t SECONDS', 'timeout'),
   'command-not-found': (about) => pushWith(about, '-c COMMAND', 'command'),
   quota: ({ ns }) => `kubectl describe quota -n ${ns}`,

@@ -9,6 +9,13 @@ const changed = ({ status }: Pod, condition: string): string | undefined =>
 /** Of one that is ready. */
 export const runningSince = (pod: Pod): string | undefined => changed(pod, 'Ready');
 
-/** Of one that is not ready yet: since its program runs, and before that since it has a node. @param status of the app's container */
-export const startingSince = (pod: Pod, status: ContainerStatus | undefined): string | undefined =>
-  status?.state?.running?.startedAt ?? changed(pod, 'PodScheduled');
+/**
+ * Of one that is not ready: since its program runs, or since it was ready in this run, and before that since it has a node.
+ * @param status of the app's container
+ */
+export function startingSince(pod: Pod, status: ContainerStatus | undefined): string | undefined {
+  const startedAt = status?.state?.running?.startedAt;
+  if (startedAt === undefined) return changed(pod, 'PodScheduled');
+  const notReadySince = status?.started === true ? changed(pod, 'Ready') : undefined;
+  return notReadySince !== undefined && notReadySince > startedAt ? notReadySince : startedAt;
+}

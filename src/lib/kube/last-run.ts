@@ -19,8 +19,11 @@ export interface ContainerPlace {
   container: string;
 }
 
+/** A run of a container: the one that failed last, or the one that goes on. */
+export type Run = 'failed' | 'present';
+
 /**
- * The run of a container that failed last. It is read to its end, and only the lines that are returned are kept meanwhile.
+ * The first and last lines of a run of a container. It is read to its end, and only the lines that are returned are kept meanwhile.
  * @param status left out: it is not known, and the present run is read
  */
 export async function readLastRun(
@@ -28,10 +31,11 @@ export async function readLastRun(
   { ns, pod, container }: ContainerPlace,
   status: ContainerStatus | undefined,
   signal: AbortSignal,
+  run: Run = 'failed',
 ): Promise<LogEnds> {
   if (status !== undefined && status.containerID === undefined) return noLines;
   // In the back-off before a restart, the kubelet serves the same run as the previous and as the present one.
-  const hasPrevious = status !== undefined && status.state?.terminated === undefined && status.restartCount > 0;
+  const hasPrevious = run === 'failed' && status !== undefined && status.state?.terminated === undefined && status.restartCount > 0;
   const read = async (previous: boolean): Promise<LogEnds> => {
     const stream = (await cluster.logs(ns, pod, { container, previous, signal })) as AsyncIterable<Buffer>;
     return endsOf(linesFrom(upTo(stream, mostBytes), { keepRest: true, longest: longestLine }));

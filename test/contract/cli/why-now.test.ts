@@ -1,7 +1,7 @@
 // `why`: what is so now comes before what came of the last change.
 
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { configMapType } from '../../../src/lib/api/core.ts';
+import { configMapType, eventType } from '../../../src/lib/api/core.ts';
 import { eventsName } from '../../../src/lib/api/event-log.ts';
 import { kinds, labels } from '../../../src/lib/api/group.ts';
 import { statefulSetName } from '../../../src/lib/api/names.ts';
@@ -179,6 +179,69 @@ it('an app with an instance that still has time to answer has no cause, and one 
     state: 'failed',
     cause: 'start-timeout',
     next: ['kf push shop -t SECONDS', expect.anything()],
+  });
+});
+
+describe('an app whose instance was restarted long ago, and whose readiness check fails now', () => {
+  const pod = 'shop-0123456789-0';
+  const details =
+    'The app runs, and gets no requests because its readiness check fails: GET /ready on port 8080 is not answered with success.';
+
+  beforeEach(async () => {
+    await scene.ok(...push);
+    const status = {
+      ...{ name: 'application', restartCount: 1, containerID: 'c://2', ready: false, started: true, image: '', imageID: '' },
+      state: { running: { startedAt: '2026-08-07T10:16:20Z' } },
+      lastState: { terminated: { exitCode: 137, reason: 'OOMKilled', message: 'kept of the run before' } },
+    };
+    const spec = { containers: [{ name: 'application', image: 'any' }] };
+    await scene.cluster.add(podType, { metadata: { name: pod, namespace: ns }, spec, status: { containerStatuses: [status] } });
+    scene.cluster.server.on(`GET /api/v1/namespaces/${ns}/pods/${pod}/log.*`, (call) =>
+      call.text(call.query.get('previous') === 'true' ? 'of the run before\n' : 'no database\n'),
+    );
+    await scene.cluster.add(eventType, {
+      metadata: { name: `${pod}.1`, namespace: ns },
+      involvedObject: { kind: 'Pod', name: pod },
+      type: 'Warning',
+      reason: 'Unhealthy',
+      message: 'Readiness probe failed: HTTP probe failed with statuscode: 503',
+      lastTimestamp: '2026-08-07T12:00:00Z',
+    });
+    processStatus({
+      rollout: { id: 'x', phase: 'Serving', generations: [{ ...served, state: 'Current' }] },
+      instancesStatus: {
+        '0': {
+          state: 'STARTING',
+          reason: 'HealthCheckFailed',
+          cause: 'health-http',
+          details,
+          pod,
+          generation: good,
+          restarts: 1,
+          exitCode: 137,
+        },
+      },
+    });
+  });
+
+  it('is explained by the check, the words of the kubelet, and the lines of this run', async () => {
+    const explained = await asJson('shop');
+    expect(explained).toMatchObject({
+      state: 'failed',
+      cause: 'health-http',
+      message: `Instance 0 of 'web' is not ready: ${details} The last check said: HTTP probe failed with statuscode: 503`,
+      instance: 0,
+      log: { tail: ['no database'] },
+      next: ['kf set-health-check shop http --endpoint PATH', 'kf logs shop --recent'],
+    });
+    expect(explained).not.toHaveProperty('exitCode');
+  });
+
+  it('is advised to look at the settings of that check if it has its own', async () => {
+    const [web] = scene.cluster.memory.all(kinds.process);
+    const readinessHealthCheck = { type: 'http', data: { httpEndpoint: '/ready' } };
+    await scene.cluster.memory.mergePatch(kinds.process, ns, nameOf(web), { spec: { readinessHealthCheck } });
+    expect((await asJson('shop')).next).toEqual(['kf get-readiness-health-check shop', 'kf logs shop --recent']);
   });
 });
 

@@ -13,8 +13,16 @@ test.each([
   expect(adviceOn(cause, { ...about, process: 'worker' })[0]).toBe(ofWorker);
 });
 
-test.each(['no-room', 'quota'] as const)('against %s a version beside one that has served is pushed with its instances stopped first', (cause) => {
-  const about = { bin: 'kf', app: 'shop', ns: 's' };
-  expect(adviceOn(cause, { ...about, hasServed: true })[0]).toBe('kf push shop --strategy recreate');
-  expect(adviceOn(cause, about).join('\n')).not.toContain('recreate');
+test.each(['no-room', 'quota'] as const)(
+  'against %s a version beside one that has served is pushed with its instances stopped first',
+  (cause) => {
+    const about = { bin: 'kf', app: 'shop', ns: 's' };
+    expect(adviceOn(cause, { ...about, hasServed: true })[0]).toBe('kf push shop --strategy recreate');
+    expect(adviceOn(cause, about).join('\n')).not.toContain('recreate');
+  },
+);
+
+test('against a readiness check with settings of its own, those are shown: the health check is another one', () => {
+  const about = { bin: 'kf', app: 'shop', ns: 's', hasOwnReadiness: true };
+  expect(adviceOn('health-http', about)).toEqual(['kf get-readiness-health-check shop', 'kf logs shop --recent']);
 });

@@ -220,6 +220,51 @@ describe('a failure by timeout', () => {
   });
 });
 
+describe('a readiness check that fails', () => {
+  const target = asStored({
+    ...workload,
+    spec: { ...workload.spec, readinessProbe: { periodSeconds: 5, failureThreshold: 3, httpGet: { path: '/ready', port: 8080 } } },
+  });
+  const unready: Problem = {
+    reason: 'HealthCheckFailed',
+    cause: 'health-http',
+    message: 'Its readiness check fails.',
+    final: true,
+    byTime: true,
+    ofPresentRun: true,
+  };
+  const assessed = async (said: string | undefined): Promise<Problem | undefined> => {
+    const lastCheck = () => Promise.resolve(said === undefined ? undefined : { message: said, at: start });
+    const { view } = viewOf({ instances: [instance({ problem: unready })], seam: { lastCheck } });
+    return (await new Assessor().assess({ ...view, target }, awaited)).cause?.problem;
+  };
+
+  test('is told with the words of the kubelet, and with the settings of that check', async () => {
+    expect((await assessed('HTTP probe failed with statuscode: 503'))?.message).toBe(
+      'Its readiness check fails. The app listens on port 8080, but GET /ready is answered with 503; a health check needs 200 to 399. ' +
+        'Another path: readiness-health-check-http-endpoint in the manifest.',
+    );
+    expect((await assessed('Get "http://10.0.0.7:8080/ready": context deadline exceeded'))?.message).toContain(
+      ': readiness-health-check-invocation-timeout in the manifest',
+    );
+    expect(await assessed('dial tcp 10.0.0.7:8080: connect: connection refused')).toMatchObject({ cause: 'not-listening' });
+  });
+
+  test('is known without them', async () => {
+    expect(await assessed(undefined)).toEqual(unready);
+  });
+
+  test('of a version that served is looked at again when it is certain', async () => {
+    const pending: Problem = { ...unready, cause: 'start-timeout', final: false, lookAgainMs: 9_000 };
+    const { view, soonest } = viewOf({ before: { phase: 'Serving' }, instances: [instance({ problem: pending })] });
+    expect([await new Assessor().assess(view, awaited), soonest()]).toEqual([{ failed: false }, 9_000]);
+  });
+
+  test('is expected of a workload that has one', () => {
+    expect(expectationsOf(target).readiness).toEqual({ port: 8080, path: '/ready', failsAfterSeconds: 15 });
+  });
+});
+
 describe('missing instances', () => {
   test('fail the version after half a second, with the cause', async () => {
     const assessor = new Assessor();

@@ -156,6 +156,45 @@ describe('a pod that its node has ended', () => {
   });
 });
 
+describe('an instance that runs again, and whose readiness check fails', () => {
+  const readiness = { port: 8080, failsAfterSeconds: 15 };
+  const state = { running: { startedAt: '2030-01-01T01:00:00Z' } };
+  const conditions = [{ type: 'Ready', status: 'False' as const, lastTransitionTime: '2030-01-01T02:00:00Z' }];
+  const event = (time: string, message: string) => ({
+    metadata: { name: time, namespace: 's' },
+    involvedObject: {},
+    reason: 'Unhealthy',
+    message,
+    lastTimestamp: time,
+  });
+  const before = event('2030-01-01T00:59:00Z', 'Startup probe failed: of the run before');
+  const present = event('2030-01-01T02:30:00Z', 'Readiness probe failed: of this run');
+
+  /** With what the cluster has of it: Events, and the log of each run. */
+  function seamAndInstance(items: object[]) {
+    now += 3 * hour;
+    putPod('a-0', { conditions, containerStatuses: [{ ...container, containerID: 'x', started: true, restartCount: 1, state }] });
+    const logs = (_ns: string, _pod: string, { previous }: { previous: boolean }) =>
+      Promise.resolve([Buffer.from(previous ? 'of the run before\n' : 'of this run\n')]);
+    const cluster = { logs, list: () => Promise.resolve({ items }) };
+    const seam = podInstances({ ...context, cluster, signal: new AbortController().signal } as unknown as Context);
+    const [instance] = seam.of('s', 'p', () => ({ startSeconds: 60, port: 8080, readiness }));
+    if (instance === undefined) throw new Error('There is no instance.');
+    return { seam, instance };
+  }
+
+  test('has the last check and the lines of this run', async () => {
+    const { seam, instance } = seamAndInstance([before, present]);
+    expect(await seam.lastCheck('s', instance)).toMatchObject({ message: 'of this run' });
+    expect(await seam.logEnds('s', instance)).toMatchObject({ tail: ['of this run'] });
+  });
+
+  test('has no check of the run before', async () => {
+    const { seam, instance } = seamAndInstance([before]);
+    expect(await seam.lastCheck('s', instance)).toBeUndefined();
+  });
+});
+
 describe('the log of an instance', () => {
   afterEach(() => vi.restoreAllMocks());
 

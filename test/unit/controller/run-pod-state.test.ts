@@ -31,6 +31,8 @@ interface PodParts {
   deleted?: boolean;
   age?: number;
   pullSecrets?: string[];
+  /** Seconds since the pod is not ready. */
+  notReady?: number;
 }
 
 function pod({
@@ -43,6 +45,7 @@ function pod({
   deleted = false,
   age = 5,
   pullSecrets = [],
+  notReady = 1,
 }: PodParts): Stored<Pod> {
   const status: ContainerStatus = {
     name: 'application', image: 'registry.example/app:1', imageID: '', ready, started, restartCount: restarts,
@@ -61,7 +64,7 @@ function pod({
       phase: 'Running',
       conditions: [
         scheduled ?? { type: 'PodScheduled', status: 'True', lastTransitionTime: ago(age) },
-        { type: 'Ready', status: ready ? 'True' : 'False', lastTransitionTime: ago(1) },
+        { type: 'Ready', status: ready ? 'True' : 'False', lastTransitionTime: ago(notReady) },
       ],
       ...(state === undefined ? {} : { containerStatuses: [status] }),
     },
@@ -248,6 +251,50 @@ describe('the reason why an instance does not serve', () => {
   test('an http check is reported with its path', () => {
     const expectations = { startSeconds: 60, port: 8080, path: '/health' };
     expect(problemOf(pod({ state: running(63) }), facts({ expectations }))?.message).toContain('GET /health on port 8080');
+  });
+});
+
+describe('an instance whose program runs, and whose readiness check fails', () => {
+  const day = 24 * 3_600;
+  const readiness = { port: 8080, path: '/ready', failsAfterSeconds: 15 };
+  const checked = facts({ expectations: { startSeconds: 60, port: 8080, readiness } });
+  const killed = terminated(137, 3 * day, { reason: 'OOMKilled' });
+  const run = { state: running(3 * day - 10), started: true, age: 4 * day };
+  const failing = {
+    reason: 'HealthCheckFailed',
+    cause: 'health-http',
+    message: 'The app runs, and gets no requests because its readiness check fails: GET /ready on port 8080 is not answered with success.',
+    ofPresentRun: true,
+  };
+
+  test('has that as its problem, and not the end of its run before', () => {
+    const instance = instanceOf(pod({ ...run, lastState: killed, restarts: 1, notReady: 30 }), checked);
+    expect(instance).toMatchObject({ state: 'STARTING', since: ago(30), problem: { ...failing, final: true, byTime: true } });
+    expect(problemOf(pod({ ...run, lastState: terminated(1, 3 * day), restarts: 7, notReady: 30 }), checked)).toMatchObject(failing);
+  });
+
+  test('has the check of the port if that is what is checked', () => {
+    const expectations = { ...checked.expectations, readiness: { port: 8080, failsAfterSeconds: 15 } };
+    expect(problemOf(pod({ ...run, notReady: 30 }), { ...checked, expectations })).toMatchObject({
+      cause: 'health-port',
+      message: expect.stringMatching(/: a connection to port 8080 is not accepted\.$/) as string,
+    });
+  });
+
+  test('has time after its start, and a moment after a kubelet has taken its readiness back', () => {
+    const young = { started: true, notReady: 80, age: 80 };
+    const pending = { reason: 'HealthCheckFailed', cause: 'start-timeout', final: false };
+    expect(problemOf(pod({ ...young, state: running(70) }), checked)).toMatchObject({ ...pending, lookAgainMs: 5_000 });
+    expect(problemOf(pod({ ...young, state: running(75) }), checked)).toMatchObject({ ...failing, final: false, lookAgainMs: 100_000 });
+    expect(problemOf(pod({ ...run, notReady: 2 }), checked)).toMatchObject({ ...pending, lookAgainMs: 1_000 });
+    // Its age says nothing about the run that has begun a moment ago.
+    expect(problemOf(pod({ ...run, state: running(1), lastState: killed, restarts: 1, notReady: 2 }), checked)).toMatchObject(pending);
+  });
+
+  test('is explained by the end before while it has not passed its start check, or waits for its next start', () => {
+    const again = { lastState: killed, restarts: 1 };
+    expect(problemOf(pod({ ...again, state: running(2) }), checked)).toMatchObject({ cause: 'oom' });
+    expect(problemOf(pod({ ...again, state: waiting('CrashLoopBackOff') }), checked)).toMatchObject({ cause: 'oom' });
   });
 });
 

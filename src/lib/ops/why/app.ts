@@ -8,7 +8,7 @@ import { configMapType } from '../../api/core.ts';
 import { annotations, conditionTypes, kinds, labels } from '../../api/group.ts';
 import { changeOf } from '../../api/held.ts';
 import type { Stored } from '../../api/object.ts';
-import type { WhyDetails } from '../../api/results.ts';
+import type { WhyDetails, WhyEvent } from '../../api/results.ts';
 import { revisionsName } from '../../api/revisions.ts';
 import { canaryOf, hasPaused, type CanaryProgress } from '../../api/rollout.ts';
 import { readVerdicts, type Verdict } from '../../api/verdicts.ts';
@@ -150,26 +150,45 @@ function namesOf({ app, processes }: Parts, pod: string | undefined): Set<string
   ]);
 }
 
-async function explain(session: SpaceSession, parts: Parts, { pod, ...finding }: Finding): Promise<WhyDetails> {
+/** What the kubelet says of the last check of the readiness of the pod. */
+function lastReadiness(events: readonly WhyEvent[], pod: string | undefined): string {
+  const prefix = 'Readiness probe failed: ';
+  const event = events.find(
+    ({ object, reason, message }) => object === `Pod ${pod ?? ''}` && reason === 'Unhealthy' && message.startsWith(prefix),
+  );
+  return event === undefined ? '' : ` The last check said: ${event.message.slice(prefix.length)}`;
+}
+
+async function explain(session: SpaceSession, parts: Parts, { pod, run, readiness, ...finding }: Finding): Promise<WhyDetails> {
   const { app } = parts;
   const { cluster, signal, bin, space } = session;
   const { displayName: name } = app.spec;
   const { cause, process, container } = finding;
   if (finding.state === 'well' && cause === undefined) return { kind: 'app', name, ...finding, events: [], next: finding.next ?? [] };
   const [log, events, memoryMB] = await Promise.all([
-    finding.log ?? logOf(session, app, defined({ cause, pod, container })),
+    finding.log ?? logOf(session, app, defined({ cause, pod, container, run })),
     warningsAbout(session, namesOf(parts, pod)),
     cause === undefined ? undefined : memoryAskedFor(cluster, app, cause, process, signal),
   ]);
-  const about = { bin, app: name, ns: space.guid, process, memoryMB, isBuilt: isBuilt(app), hasServed: hasServed(app) };
+  const about = {
+    bin,
+    app: name,
+    ns: space.guid,
+    process,
+    memoryMB,
+    isBuilt: isBuilt(app),
+    hasServed: hasServed(app),
+    hasOwnReadiness: readiness === 'own',
+  };
   const advice = cause === undefined ? [] : adviceOn(cause, about);
-  return { kind: 'app', name, ...finding, ...(log.tail.length === 0 ? {} : { log }), events, next: finding.next ?? advice };
+  const message = readiness === undefined ? finding.message : `${finding.message}${lastReadiness(events, pod)}`;
+  return { kind: 'app', name, ...finding, message, ...(log.tail.length === 0 ? {} : { log }), events, next: finding.next ?? advice };
 }
 
 async function logOf(
   { cluster, signal }: SpaceSession,
   app: Stored<CFApp>,
-  { cause, ...place }: Pick<Finding, 'cause' | 'pod' | 'container'>,
+  { cause, ...place }: Pick<Finding, 'cause' | 'pod' | 'container' | 'run'>,
 ): Promise<LogEnds> {
   const { deployment } = app.status ?? {};
   if (deployment?.phase === 'Failed' && deployment.pod === place.pod) return logOfFailure(cluster, app, deployment, signal);

@@ -5,6 +5,7 @@ import type { Stored } from '../../api/object.ts';
 import type { WhyDetails } from '../../api/results.ts';
 import type { CFApp, CFProcess, InstanceStatus } from '../../api/types.generated.ts';
 import { defined } from '../../defined.ts';
+import type { Run } from '../../kube/last-run.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { recordedEnd } from './endings.ts';
 
@@ -13,6 +14,10 @@ export type Finding = Pick<WhyDetails, 'state' | 'message'> &
   Partial<Pick<WhyDetails, 'since' | 'version' | 'process' | 'instance' | 'container' | 'exitCode' | 'log' | 'next'>> & {
     cause?: CauseCode;
     pod?: string | undefined;
+    /** The run of its container that has the lines; left out: the one that failed last. */
+    run?: Run;
+    /** A check of the readiness fails, with settings of its own or with those of the health check. */
+    readiness?: 'own' | 'shared';
   };
 
 interface Listed {
@@ -27,6 +32,12 @@ const badness: Readonly<Record<InstanceStatus['state'], number>> = { CRASHED: 0,
 function causeSoFar({ state, reason, cause }: InstanceStatus): CauseCode | undefined {
   const code = cause === undefined ? causeOfReason(reason) : readCause(cause);
   return state === 'STARTING' && code === 'start-timeout' ? undefined : code;
+}
+
+/** Its program runs, and the check of its readiness fails: of an instance that starts, no other check has another cause than the time. */
+function failsReadiness(status: InstanceStatus): boolean {
+  const code = causeSoFar(status);
+  return status.state === 'STARTING' && (code === 'health-http' || code === 'health-port');
 }
 
 /** The instance in the worst state that has a cause. @param counts whether an instance is looked at; left out: each one is */
@@ -45,7 +56,15 @@ export function ofInstances(
   const { processType } = process.spec;
   const { reason, details, timestamp: since, exitCode, pod } = status;
   const cause = causeSoFar(status);
-  const message = `Instance ${String(index)} of '${processType}' does not run: ${details ?? reason ?? 'the cause is unknown.'}`;
+  const told = (what: string): string =>
+    `Instance ${String(index)} of '${processType}' ${what}: ${details ?? reason ?? 'the cause is unknown.'}`;
+  if (failsReadiness(status)) {
+    // How the run before ended has nothing to do with it.
+    const readiness = process.spec.readinessHealthCheck === undefined ? 'shared' : 'own';
+    const place = { process: processType, instance: index, ...defined({ cause, since, pod }) };
+    return { state: 'failed', message: told('is not ready'), run: 'present', readiness, ...place };
+  }
+  const message = told('does not run');
   return {
     state: status.state === 'STARTING' ? 'waiting' : 'failed',
     message,
@@ -56,9 +75,10 @@ export function ofInstances(
 }
 
 /** The instance is of a version that has served and has not failed since, and it does not just start for the first time. */
-function hasServed({ process, status: { state, generation, exitCode } }: Listed): boolean {
+function hasServed({ process, status }: Listed): boolean {
+  const { state, generation, exitCode } = status;
   const own = process.status?.rollout?.generations?.find(({ hash }) => hash === generation);
-  return own?.served === true && own.state !== 'Failed' && (state !== 'STARTING' || exitCode !== undefined);
+  return own?.served === true && own.state !== 'Failed' && (state !== 'STARTING' || exitCode !== undefined || failsReadiness(status));
 }
 
 /** What fails now of the version that serves, whatever came of a later change; undefined when it runs. */
