@@ -28,6 +28,10 @@ export function statefulSetNameOf(workload: Stored<AppWorkload>): string {
   return statefulSetName(workload.spec.appGUID, workload.metadata.namespace, workload.spec.GUID, generationOf(workload));
 }
 
+/** How long the stop of an instance may take: requests come to an end, and then the app does. */
+export const stopSecondsOf = ({ spec }: Stored<AppWorkload>): number =>
+  (spec.drainSeconds ?? defaultDrainSeconds) + (spec.graceSeconds ?? defaultGraceSeconds);
+
 function bindingVolumes(workload: Stored<AppWorkload>): Pick<PodSpec, 'volumes'> & Pick<Container, 'volumeMounts'> {
   const services = workload.spec.services ?? [];
   if (services.length === 0) return {};
@@ -120,7 +124,7 @@ function podSpec(workload: Stored<AppWorkload>): PodSpec {
     enableServiceLinks: false,
     imagePullSecrets: (spec.imagePullSecrets ?? []).map(({ name }) => ({ name })),
     securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
-    terminationGracePeriodSeconds: (spec.drainSeconds ?? defaultDrainSeconds) + (spec.graceSeconds ?? defaultGraceSeconds),
+    terminationGracePeriodSeconds: stopSecondsOf(workload),
     tolerations: leaveLostNode,
     topologySpreadConstraints: [spread('topology.kubernetes.io/zone'), spread('kubernetes.io/hostname')],
     ...(spec.architecture === undefined ? {} : { nodeSelector: { 'kubernetes.io/arch': spec.architecture } }),

@@ -60,6 +60,8 @@ export interface Instance {
 export interface Expectations {
   /** Seconds within which the app has to answer its first check. */
   startSeconds: number;
+  /** A run that its start check has ended, since nothing answered, lasted no longer than this; undefined: no check. */
+  longestStartSeconds?: number;
   /** Port that it should listen on; undefined: no check. */
   port?: number;
   /** Path of an http check; undefined: a connection is enough. */

@@ -23,6 +23,8 @@ const patienceMs = 8_000;
 const longestMs = 90_000;
 /** A container that ended once and was not ready for this long counts as failed. */
 const crashPatienceMs = 10_000;
+/** That a pod is no longer ready, since its run before has ended, may be said this much after the next run has begun. */
+const statusLagMs = 5_000;
 /** When no cause is known: image pull and volumes may take this long in addition to the app's own start. */
 const idleStartMs = 120_000;
 
@@ -98,7 +100,24 @@ function outOfMemory({ memory }: Expectations): string {
 
 const startErrors = new Set(['StartError', 'ContainerCannotRun', 'ContainerStatusUnknown']);
 
-function howItEnded(ended: ContainerStateTerminated, status: ContainerStatus, { expectations }: PodFacts): Omit<Problem, 'final'> {
+/** Exit codes of a program that a kubelet stops. */
+const codesOfStop = new Set([0, 137, 143]);
+
+/** A run that its start check has ended: it lasted as long as that takes, and its pod was not ready in it. */
+function isEndOfStart(pod: Pod, { startedAt, finishedAt, exitCode }: ContainerStateTerminated, expectations: Expectations): boolean {
+  const { port, startSeconds, longestStartSeconds = Infinity } = expectations;
+  const ranSeconds = (time(finishedAt) - time(startedAt)) / 1_000;
+  const isAsLong = ranSeconds >= startSeconds - 1 && ranSeconds <= longestStartSeconds;
+  const wasReady = time(condition(pod, 'Ready')?.lastTransitionTime) > time(startedAt) + statusLagMs;
+  return port !== undefined && codesOfStop.has(exitCode) && isAsLong && !wasReady;
+}
+
+function howItEnded(
+  pod: Pod,
+  ended: ContainerStateTerminated,
+  status: ContainerStatus,
+  expectations: Expectations,
+): Omit<Problem, 'final'> {
   const common = { container: status.name, exitCode: ended.exitCode };
   if (ended.reason === 'OOMKilled') return { ...common, reason: 'OutOfMemory', cause: 'oom', message: outOfMemory(expectations) };
   if (ended.exitCode === noCommandCode && expectations.builtProcess !== undefined) {
@@ -118,10 +137,9 @@ function howItEnded(ended: ContainerStateTerminated, status: ContainerStatus, { 
       message: `The app's process could not be started: ${ended.message ?? ended.reason ?? ''}`.trim(),
     };
   }
-  const ranSeconds = (time(ended.finishedAt) - time(ended.startedAt)) / 1_000;
-  if (expectations.port !== undefined && ranSeconds >= expectations.startSeconds - 1 && [0, 137, 143].includes(ended.exitCode)) {
+  // Sidecars have no check.
+  if (sidecarOf(status.name) === undefined && isEndOfStart(pod, ended, expectations))
     return { ...common, ...neverAnswered(expectations, status) };
-  }
   const message = `The app ended with exit code ${String(ended.exitCode)}${signalNote(ended.exitCode)}.`;
   return { ...common, reason: 'Crashed', cause: causeOfExit(ended.exitCode), message };
 }
@@ -129,11 +147,11 @@ function howItEnded(ended: ContainerStateTerminated, status: ContainerStatus, { 
 /** Its program runs, and has passed the start check if there is one. How the run before ended says nothing about it any more. */
 const hasStarted = ({ state, started }: ContainerStatus): boolean => state?.running !== undefined && started === true;
 
-function ended(status: ContainerStatus, facts: PodFacts): Problem | undefined {
+function ended(pod: Pod, status: ContainerStatus, facts: PodFacts): Problem | undefined {
   const last = status.state?.terminated ?? (hasStarted(status) ? undefined : status.lastState?.terminated);
   if (last === undefined || status.ready) return undefined;
   const terminations = status.restartCount + (status.state?.terminated === undefined ? 0 : 1);
-  const problem = howItEnded(last, status, facts);
+  const problem = howItEnded(pod, last, status, facts.expectations);
   if (terminations >= 2 || problem.reason === 'HealthCheckFailed') return { ...problem, final: true };
   const since = time(last.finishedAt);
   return patient(problem, Number.isNaN(since) ? facts.now : since, facts.now, crashPatienceMs);
@@ -188,7 +206,7 @@ function ofSidecars(pod: Pod, facts: PodFacts): Problem | undefined {
   for (const status of pod.status?.initContainerStatuses ?? []) {
     const name = sidecarOf(status.name);
     if (name === undefined) continue;
-    const found = waiting(pod, status, facts) ?? ended(status, facts);
+    const found = waiting(pod, status, facts) ?? ended(pod, status, facts);
     if (found?.reason === 'OutOfMemory') {
       const message = `The sidecar '${name}' used more memory than it may and was ended; 'memory' in its entry of the manifest gives it more.`;
       return { ...found, message };
@@ -225,7 +243,7 @@ export function problemOf(pod: Pod, facts: PodFacts): Problem | undefined {
   const known =
     endedByKubelet(pod) ??
     unschedulable(pod, facts) ??
-    (status === undefined ? undefined : (waiting(pod, status, facts) ?? ended(status, facts))) ??
+    (status === undefined ? undefined : (waiting(pod, status, facts) ?? ended(pod, status, facts))) ??
     ofSidecars(pod, facts) ??
     (status === undefined ? undefined : (notAnswering(pod, status, facts) ?? notReady(pod, status, facts)));
   if (known !== undefined || lateAt(pod, facts) > facts.now) return known;

@@ -4,7 +4,7 @@ import type { Stored } from '../../lib/api/object.ts';
 import { statefulSetType } from '../../lib/api/core.ts';
 import { kinds } from '../../lib/api/group.ts';
 import type { AppWorkload, CFApp, CFProcess, DeploymentStatus } from '../../lib/api/types.generated.ts';
-import { generationOf, statefulSetNameOf } from '../../templates/stateful-set.ts';
+import { generationOf, statefulSetNameOf, stopSecondsOf } from '../../templates/stateful-set.ts';
 import { causeOfCheck, whyUnanswered, withLines } from '../instances/failed-check.ts';
 import { untilCaughtUp } from '../instances/first-sight.ts';
 import type { Expectations, Instance, Instances, Problem } from '../instances/instances.ts';
@@ -29,6 +29,8 @@ const afterOthersMs = 20_000;
 const scheduleAgainMs = 15_000;
 /** The kubelet checks once a second. It sends an Event for each of the first 25 failures in a row, and only a few Events after that. */
 const checksWithEvent = 25;
+/** A busy node is late with its checks, and with the stop of an instance. */
+const busyNodeSeconds = 10;
 
 /** Repository of a droplet that was built here (docs/internals.md). */
 const builtImage = /-droplets@sha256:[0-9a-f]{64}$/;
@@ -86,6 +88,17 @@ function readinessOf({ spec: { readinessProbe: check, ports } }: Stored<AppWorkl
   return { port, failsAfterSeconds, ...defined({ path: check.httpGet?.path }) };
 }
 
+/** The kubelet checks once a second, or as often as a check that is not answered lets it. Then it stops the run, which a busy node does a moment later. */
+function longestStartOf(workload: Stored<AppWorkload>): number | undefined {
+  const { startupProbe: check } = workload.spec;
+  if (check === undefined) return undefined;
+  return (
+    (check.failureThreshold ?? 0) * Math.max(check.periodSeconds ?? 1, check.timeoutSeconds ?? 1) +
+    stopSecondsOf(workload) +
+    busyNodeSeconds
+  );
+}
+
 /** The limits by which the instances of a generation are assessed. */
 export function expectationsOf(workload: Stored<AppWorkload> | undefined): Expectations {
   if (workload === undefined) return { startSeconds: 0 };
@@ -95,7 +108,7 @@ export function expectationsOf(workload: Stored<AppWorkload> | undefined): Expec
   const memory = resources?.limits?.['memory'];
   return {
     startSeconds: check?.failureThreshold ?? 0,
-    ...defined({ port, path, readiness: readinessOf(workload), memory: memory?.toString() }),
+    ...defined({ port, path, readiness: readinessOf(workload), longestStartSeconds: longestStartOf(workload), memory: memory?.toString() }),
     ...(builtImage.test(image) ? { builtProcess: processType } : {}),
   };
 }

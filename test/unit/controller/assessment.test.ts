@@ -376,7 +376,12 @@ test('ready instances are counted by version', () => {
 });
 
 test('the expectations of an instance come from its workload', () => {
-  expect(expectationsOf(workload)).toEqual({ startSeconds: 60, port: 8080, path: '/health', memory: '128Mi', builtProcess: 'web' });
+  const known = { startSeconds: 60, port: 8080, path: '/health', memory: '128Mi', builtProcess: 'web' };
+  // Its stop takes up to 14 s, and a busy node is some seconds late.
+  expect(expectationsOf(workload)).toEqual({ ...known, longestStartSeconds: 84 });
+  const slow = { failureThreshold: 60, timeoutSeconds: 3, tcpSocket: { port: 8080 } };
+  const spec = { ...workload.spec, drainSeconds: 0, graceSeconds: 30, startupProbe: slow };
+  expect(expectationsOf({ ...workload, spec }).longestStartSeconds).toBe(220);
   const { startupProbe: _check, ...unchecked } = workload.spec;
   expect(expectationsOf({ ...workload, spec: { ...unchecked, image: 'nginx' } })).toEqual({
     startSeconds: 0,

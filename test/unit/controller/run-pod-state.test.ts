@@ -197,7 +197,7 @@ describe('the reason why an instance does not serve', () => {
     ['an app that never answered in its time', pod({ state: running(63) }), { reason: 'HealthCheckFailed', final: true, byTime: true }],
     [
       'an app that was ended because it never answered',
-      pod({ state: running(1), lastState: terminated(143, 1, { startedAt: ago(62) }), restarts: 1 }),
+      pod({ state: running(1), lastState: terminated(143, 1, { startedAt: ago(62) }), restarts: 1, notReady: 63 }),
       { reason: 'HealthCheckFailed', final: true },
     ],
     ['nothing known for minutes', pod({ state: waiting('ContainerCreating'), age: 200 }), { reason: 'StartTimeout', final: true }],
@@ -251,6 +251,35 @@ describe('the reason why an instance does not serve', () => {
   test('an http check is reported with its path', () => {
     const expectations = { startSeconds: 60, port: 8080, path: '/health' };
     expect(problemOf(pod({ state: running(63) }), facts({ expectations }))?.message).toContain('GET /health on port 8080');
+  });
+});
+
+describe('an end of a web app that served', () => {
+  const checked = facts({ expectations: { startSeconds: 60, port: 8080, longestStartSeconds: 84 } });
+  const after = (ranSeconds: number, exitCode: number, notReady: number) =>
+    problemOf(pod({ state: terminated(exitCode, 2, { startedAt: ago(ranSeconds + 2) }), notReady, age: ranSeconds + 10 }), checked);
+  const crash = { reason: 'Crashed', final: false, lookAgainMs: 8_000 };
+
+  test.each([
+    [0, 'exit-code', 'The app ended with exit code 0.'],
+    [137, 'signal', 'The app ended with exit code 137 (signal 9, SIGKILL).'],
+    [143, 'signal', 'The app ended with exit code 143 (signal 15, SIGTERM).'],
+  ])('is one with exit code %i after hours, and has the patience of a crash', (exitCode, cause, message) => {
+    expect(after(7_200, exitCode, 2)).toMatchObject({ ...crash, exitCode, cause, message });
+    // Without a time at which it was ready, it took too long for a start.
+    expect(after(7_200, exitCode, 7_210)).toMatchObject({ ...crash, cause });
+    expect(after(85, exitCode, 95)).toMatchObject({ ...crash, cause });
+  });
+
+  test('is one as long after its start as a failed start takes, since it was ready', () => {
+    expect(after(70, 143, 20)).toMatchObject({ ...crash, cause: 'signal' });
+    expect(after(70, 143, 80)).toMatchObject({ reason: 'HealthCheckFailed', cause: 'start-timeout', final: true });
+  });
+
+  test('is no failed check of a sidecar, which has none', () => {
+    const app = pod({ state: running(90), started: true });
+    const sidecar = { restartCount: 0, state: terminated(0, 2, { startedAt: ago(70) }) };
+    expect(problemOf(withSidecar(app, sidecar), checked)).toMatchObject({ ...crash, cause: 'exit-code' });
   });
 });
 
