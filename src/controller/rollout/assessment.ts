@@ -3,6 +3,7 @@
 import type { Stored } from '../../lib/api/object.ts';
 import { statefulSetType } from '../../lib/api/core.ts';
 import { kinds } from '../../lib/api/group.ts';
+import type { CauseCode } from '../../lib/api/causes.ts';
 import type { AppWorkload, CFApp, CFProcess, DeploymentStatus } from '../../lib/api/types.generated.ts';
 import { generationOf, statefulSetNameOf, stopSecondsOf } from '../../templates/stateful-set.ts';
 import { causeOfCheck, whyUnanswered, withLines } from '../instances/failed-check.ts';
@@ -27,6 +28,9 @@ const quotaPatienceMs = 5_000;
 const afterOthersMs = 20_000;
 /** The scheduler tries an instance again up to 10 s after the room for it has appeared. */
 const scheduleAgainMs = 15_000;
+/** A pod that its node has refused or ended is made again at once; that another node takes it is known after this time. */
+const madeAgainMs = 8_000;
+const endedByNode: ReadonlySet<CauseCode> = new Set(['node-lost', 'no-room', 'evicted']);
 /** The kubelet checks once a second. It sends an Event for each of the first 25 failures in a row, and only a few Events after that. */
 const checksWithEvent = 25;
 /** A busy node is late with its checks, and with the stop of an instance. */
@@ -169,6 +173,8 @@ export class Assessor {
   readonly #missing = new BoundedMap<string, number>(5_000);
   /** When others were last seen ending beside a target whose instances are missing. */
   readonly #othersLeft = new BoundedMap<string, number>(5_000);
+  /** Since when, and when last, a node was seen to have refused or ended an instance, per generation. */
+  readonly #endedByNode = new BoundedMap<string, { since: number; last: number }>(5_000);
 
   /** A result is valid for its change: Serving stays; Failed stays until the generation recovers by itself. */
   async assess(view: View, proof: Proof): Promise<Assessment> {
@@ -223,7 +229,7 @@ export class Assessor {
       .filter(({ problem }) => problem !== undefined)
       .toSorted((a, b) => Number(b.problem?.final) - Number(a.problem?.final));
     if (instance?.problem !== undefined) {
-      const mayPass = instance.problem.reason === 'Unschedulable' && this.#mayGetRoom(view);
+      const mayPass = instance.problem.reason === 'Unschedulable' ? this.#mayGetRoom(view) : this.#isMadeAgain(view, instance.problem);
       return { problem: mayPass ? { ...instance.problem, final: false } : instance.problem, instance };
     }
     const missing = await this.#missingInstances(view, view.target, own.length);
@@ -237,6 +243,16 @@ export class Assessor {
     if (sinceOthersLeft >= scheduleAgainMs) return false;
     lookAgain.push(scheduleAgainMs - sinceOthersLeft);
     return true;
+  }
+
+  /** A node has just refused or ended the instance as a whole, and another one may take its successor, which gets another uid. */
+  #isMadeAgain({ target, context }: View, { reason, cause }: Problem): boolean {
+    if (reason !== 'Unknown' || !endedByNode.has(cause)) return false;
+    const now = context.now();
+    const known = this.#endedByNode.get(target.metadata.uid);
+    const since = known === undefined || now - known.last > 2 * madeAgainMs ? now : known.since;
+    this.#endedByNode.set(target.metadata.uid, { since, last: now });
+    return now - since < madeAgainMs;
   }
 
   #mayPass({ target, context, lookAgain }: View, { cause }: Problem): boolean {

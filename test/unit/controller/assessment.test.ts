@@ -158,6 +158,19 @@ describe('an instance that does not work', () => {
     expect(await assess({ instances })).toEqual({ failed: false });
   });
 
+  test('does not fail the version when its node has refused or ended it, until others had time to take its successors', async () => {
+    const assessor = new Assessor();
+    const endedBy = (cause: Problem['cause'], uid: string) =>
+      instance({ uid, problem: { reason: 'Unknown', cause, message: 'The pod was ended.', final: true } });
+    const at = (seconds: number, ended: Instance) => assessor.assess(viewOf({ instances: [ended], at: seconds * 1_000 }).view, awaited);
+    expect(await at(10, endedBy('no-room', 'first'))).toMatchObject({ failed: false, awaited: { final: false, cause: 'no-room' } });
+    expect(await at(13, endedBy('node-lost', 'second'))).toMatchObject({ failed: false });
+    expect(await at(18, endedBy('no-room', 'third'))).toMatchObject({ failed: true, cause: { problem: { cause: 'no-room' } } });
+    // What happened long ago is another matter.
+    expect(await at(60, endedBy('evicted', 'fourth'))).toMatchObject({ failed: false });
+    expect(await at(61, endedBy('disk', 'fifth'))).toMatchObject({ failed: true });
+  });
+
   test('does not fail the version for lack of resources while other instances are about to end', async () => {
     const waiting = instance({ problem: unschedulable });
     const leaving = instance({ generation: 'bbbbbbbbbb', ending: true, ready: true });
