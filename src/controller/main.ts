@@ -5,18 +5,7 @@ import { join } from 'node:path';
 import { KfError, messageOf } from '../lib/errors.ts';
 import { connect } from '../lib/kube/client.ts';
 import { ServerClock } from '../lib/kube/server-clock.ts';
-import { appReconciler } from './apps/app.ts';
-import { appEventsReconciler } from './apps/event-log.ts';
-import { appNetworkReconciler } from './apps/network.ts';
-import { appWorkloadReconciler } from './rollout/workload.ts';
-import { buildSideReconcilers } from './reconcilers.ts';
-import { domainReconciler } from './routes/domain.ts';
-import { frozenSecretsReconciler } from './rollout/frozen-secrets.ts';
-import { processReconciler } from './rollout/process.ts';
-import { routeReconciler } from './routes/route.ts';
-import { taskReconciler } from './tasks/task.ts';
-import { taskRetentionReconciler } from './tasks/retention.ts';
-import { taskWorkloadReconciler } from './tasks/workload.ts';
+import { allReconcilers } from './reconcilers.ts';
 import { createLogger, type Logger } from './runtime/log.ts';
 import { Manager } from './runtime/manager.ts';
 import type { Reconciler } from './runtime/reconciler.ts';
@@ -32,20 +21,7 @@ function fetchProgram({ bundleDir }: Settings): string {
 
 /** All reconcilers, or those that `--reconcilers` names. */
 function chosenReconcilers(settings: Settings): Reconciler[] {
-  const all: Reconciler[] = [
-    ...buildSideReconcilers({ fetchProgram: fetchProgram(settings) }),
-    appReconciler,
-    appEventsReconciler(),
-    appNetworkReconciler,
-    processReconciler(),
-    appWorkloadReconciler,
-    frozenSecretsReconciler(),
-    routeReconciler,
-    domainReconciler,
-    taskReconciler,
-    taskWorkloadReconciler,
-    taskRetentionReconciler(),
-  ];
+  const all = allReconcilers({ fetchProgram: fetchProgram(settings) });
   if (settings.reconcilers.length === 0) return all;
   const unknown = settings.reconcilers.filter((name) => !all.some((reconciler) => reconciler.name === name));
   if (unknown.length > 0) {
