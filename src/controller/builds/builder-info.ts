@@ -77,7 +77,13 @@ async function ensureBuilderInfo(context: Context, info: KfInfo): Promise<Result
   const cached = context.stores.of(kinds.builderInfo).get(info.root, name);
   const live = cached ?? (await created(() => context.cluster.create(kinds.builderInfo, wanted, { signal: context.signal })));
   if (live === undefined) return { requeueAfterMs: pollMs };
-  return isCurrent(live, info) ? undefined : inspectBuilder(context, live, info);
+  return isCurrent(live, info) ? removeLeft(context, info) : inspectBuilder(context, live, info);
+}
+
+/** Removes the pod of a controller that was killed, or refused, when it had written what the pod said. */
+async function removeLeft(context: Context, { controller }: KfInfo): Promise<undefined> {
+  const pod = await context.cluster.get(podType, controller.namespace, builderPodName, context.signal);
+  if (pod !== undefined) await removePod(context, pod);
 }
 
 async function inspectBuilder(context: Context, live: Stored<BuilderInfo>, info: KfInfo): Promise<Result | undefined> {

@@ -32,7 +32,7 @@ export const appGuid = 'app-1';
  * Process web of `half:1` answers, and its other processes end as soon as web serves. `tight:1` answers, unless it has only 16 MiB: then it ends at once.
  * Of `lame:1` two instances answer, and each further one ends at once. `shaky:1` is ready, then not for a moment, and then stays ready.
  */
-class Node {
+export class Node {
   readonly #cluster: MemoryCluster;
   readonly #podIP: string;
   readonly #refused: ReadonlySet<string>;
@@ -54,11 +54,13 @@ class Node {
   }
 
   async #live(): Promise<void> {
-    while (!this.#stopped.signal.aborted) {
+    for (let seen = -1; !this.#stopped.signal.aborted; await sleep(4)) {
+      // Only what a write has changed needs work; a pod of `shaky` changes by itself.
+      if (this.#cluster.writes.length === seen && this.#shaky.size === 0) continue;
+      seen = this.#cluster.writes.length;
       for (const set of this.#cluster.all(statefulSetType)) await this.#follow(set);
       for (const pod of this.#cluster.all(podType)) await this.#advance(pod);
       for (const route of this.#cluster.all(httpRouteType)) await this.#accept(route.metadata.namespace, route.metadata.name);
-      await sleep(4);
     }
   }
 
@@ -183,7 +185,7 @@ export function readyPods(cluster: MemoryCluster, generation: string): number {
     .filter(({ status }) => status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True')).length;
 }
 
-interface Gateway {
+export interface Gateway {
   server: Server;
   address: string;
   /** From now on it names the forms of routes that it has at this moment; `false`: the present ones again. */
@@ -191,7 +193,7 @@ interface Gateway {
 }
 
 /** A gateway that routes by the generation header, as the HTTPRoute's probe rules say. */
-async function startGateway(cluster: MemoryCluster): Promise<Gateway> {
+export async function startGateway(cluster: MemoryCluster): Promise<Gateway> {
   let loaded: HttpRoute[] | undefined;
   const server = createServer((request, response) => {
     const generation = String(request.headers['kf-generation'] ?? '');
