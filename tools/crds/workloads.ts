@@ -174,7 +174,7 @@ const app: Kind = {
           'change!': string({ maxLength: 1024, description: 'app-rev and deploy-id of the change that was looked at' }),
           'version!': int32({ description: 'the newest revision' }),
           deployed: int32({ description: 'the revision that served last' }),
-          'droplets!': list(string(), { description: 'builds of the newest revisions, which are kept', maxItems: 10 }),
+          'droplets!': list(string(), { description: 'builds of the revisions that a rollback can return to', maxItems: 11 }),
           lacksSettings: boolean({ description: 'the newest revision was recorded without its variables' }),
         },
         { description: 'the records are in the ConfigMap <name>-revisions' },

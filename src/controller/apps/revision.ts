@@ -6,7 +6,7 @@ import { annotations, kinds, labels } from '../../lib/api/group.ts';
 import { changeOf, isHeld } from '../../lib/api/held.ts';
 import type { KubeObject, ResourceType, Stored } from '../../lib/api/object.ts';
 import {
-  commandChanges, isSameEnv, isSameSettings, isSameSidecars, mostDeployable, mostRevisions, printRecord, printSettings, printSidecars, readRecords, revisionsName, settingsIn,
+  commandChanges, deployableOf, isSameEnv, isSameSettings, isSameSidecars, limitRecords, printRecord, printSettings, printSidecars, readRecords, revisionsName, settingsIn,
   type RevisionRecord, type RevisionSettings,
 } from '../../lib/api/revisions.ts'; // prettier-ignore
 import { rolledBackTo } from '../../lib/api/rollout.ts';
@@ -83,11 +83,12 @@ async function record(
   const description = whatIsNew(app, present, records[0], former);
   const { image } = droplet.registry;
   const now = description === undefined ? records : await add(context, app, { map, kept, records, present, former, description, image });
+  const deployed = app.status?.revision?.deployed;
   return {
     change: changeOf(app),
     version: now[0]?.version ?? 0,
-    droplets: [...new Set(now.slice(0, mostDeployable).map((revision) => revision.droplet))],
-    ...defined({ deployed: app.status?.revision?.deployed }),
+    droplets: [...new Set(deployableOf(now, deployed).map((revision) => revision.droplet))],
+    ...defined({ deployed }),
     ...(now[0]?.settings === undefined ? { lacksSettings: true } : {}),
   };
 }
@@ -200,7 +201,7 @@ async function add(context: Context, app: Stored<CFApp>, addition: Addition): Pr
     ...defined({ by: app.metadata.annotations?.[annotations.changedBy], settings: settings === undefined ? undefined : number }),
   };
   const before = left === undefined ? records : records.map((old) => withSettings(old, left));
-  const now = [revision, ...withService(app, before)].slice(0, mostRevisions);
+  const now = limitRecords([revision, ...withService(app, before)], app.status?.revision?.deployed);
   const verdicts = verdictEntries(map, new Set(now.map((one) => one.version)));
   const wanted = { ...verdicts, ...Object.fromEntries(now.map((one) => [String(one.version), printRecord(one)])) };
   await writeData(context, app, configMapType, map, wanted);
@@ -232,8 +233,8 @@ interface NewSettings {
 }
 
 /**
- * Writes new settings beside those of the newest revisions, as far as they fit. The settings of one revision more than can be deployed stay, for the
- * case that the record of the new one is never written.
+ * Writes new settings beside those of the revision that served last and of the newest ones, as far as they fit. The settings of one revision more than
+ * can be deployed stay, for the case that the record of the new one is never written.
  * @returns the numbers whose settings are kept
  */
 async function addSettings(
@@ -244,13 +245,20 @@ async function addSettings(
   const own = printSettings(settings);
   const wanted: Record<string, string> = { [String(version)]: own };
   let bytes = own.length * (3 / 4);
-  for (const { settings: number } of records.slice(0, mostDeployable)) {
+  /** False when the settings of the revision do not fit. */
+  const keep = ({ settings: number }: RevisionRecord): boolean => {
     const text = number === undefined ? undefined : kept?.data?.[String(number)];
-    if (text === undefined || String(number) in wanted) continue;
+    if (text === undefined || String(number) in wanted) return true;
+    if (bytes + text.length * (3 / 4) > mostSettingsBytes) return false;
     bytes += text.length * (3 / 4);
-    if (bytes > mostSettingsBytes) break;
     wanted[String(number)] = text;
-  }
+    return true;
+  };
+  const deployed = app.status?.revision?.deployed;
+  const serving = records.find((record) => record.version === deployed);
+  // Those of newer ones, which may all have failed, come after it.
+  if (serving !== undefined) keep(serving);
+  for (const record of deployableOf(records, deployed)) if (!keep(record)) break;
   await writeData(context, app, secretType, kept, wanted);
   return new Set(Object.keys(wanted));
 }

@@ -5,9 +5,9 @@ import type { CFProcess } from './types.generated.ts';
 import { defined } from '../defined.ts';
 
 /** Records that are kept. */
-export const mostRevisions = 100;
-/** The newest revisions whose droplet and settings are kept too: a rollback can return to them. */
-export const mostDeployable = 10;
+const mostRevisions = 100;
+/** The newest revisions whose droplet and settings are kept too: a rollback can return to them, and to the one that served last. */
+const mostDeployable = 10;
 
 /** What the ConfigMap says of one revision. */
 export interface RevisionRecord {
@@ -80,6 +80,18 @@ export function readRecords(map: ConfigMap | undefined): RevisionRecord[] {
     .flatMap(([key, text]) => recordIn(key, text) ?? [])
     .toSorted((a, b) => b.version - a.version)
     .slice(0, mostRevisions);
+}
+
+/** The records that stay, of all, newest first: the one that served last is among them, however many came after it. */
+export function limitRecords(records: readonly RevisionRecord[], deployed: number | undefined): RevisionRecord[] {
+  const newest = records.slice(0, mostRevisions);
+  const serving = records.slice(mostRevisions).find(({ version }) => version === deployed);
+  return serving === undefined ? newest : [...newest.slice(0, -1), serving];
+}
+
+/** The records, newest first, whose droplet and settings are kept: a rollback can return to them. The one that served last is among them. */
+export function deployableOf(records: readonly RevisionRecord[], deployed: number | undefined): RevisionRecord[] {
+  return records.filter(({ version }, index) => index < mostDeployable || version === deployed);
 }
 
 /** The entry of a record in the ConfigMap. */

@@ -270,7 +270,7 @@ export interface AppRevision {
    */
   deployed?: number;
   /**
-   * builds of the newest revisions, which are kept
+   * builds of the revisions that a rollback can return to
    */
   droplets: string[];
   /**

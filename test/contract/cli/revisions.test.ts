@@ -316,6 +316,19 @@ describe('rollback', () => {
     });
   });
 
+  it('without a version returns to the one that serves, however many pushes have failed since', async () => {
+    const [first, second] = await twoRevisions();
+    for (let version = 3; version <= 14; version += 1) await recorded(version, second, { SIZE: String(version) });
+    const failed = { change: changeOf(scene.app()), version: 14, deployed: 1, droplets: [second, first] };
+    scene.setStatus(kinds.app, nameOf(scene.app()), { revision: failed });
+    const { result } = JSON.parse((await run('revisions', 'shop', '--json')).stdout) as {
+      result: { version: number; deployable: boolean }[];
+    };
+    expect(result.filter(({ deployable }) => deployable).map(({ version }) => version)).toEqual([14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 1]);
+    expect(JSON.parse((await scene.ok('rollback', 'shop', '-f', '--json')).stdout)).toMatchObject({ result: { version: 1 } });
+    expect([scene.app().spec.currentDropletRef?.name, variables()]).toEqual([first, { COLOUR: 'red' }]);
+  });
+
   it('after a failed push returns to the version that serves, or tries the failed one again', async () => {
     const [first, second] = await twoRevisions();
     const guid = nameOf(scene.app());

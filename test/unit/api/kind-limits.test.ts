@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { parse } from 'yaml';
 import { describe, expect, test } from 'vitest';
 import { instanceLimits } from '../../../src/lib/api/app.ts';
+import { deployableOf } from '../../../src/lib/api/revisions.ts';
 
 interface Schema {
   type?: string;
@@ -81,5 +82,14 @@ describe('the kinds', () => {
     expect(spec?.properties?.['desiredInstances']?.maximum).toBe(instanceLimits.most);
     expect(status?.properties?.['instancesStatus']?.maxProperties).toBeGreaterThanOrEqual(instanceLimits.listed);
     expect(largest(status) / 1024).toBeLessThan(1_024);
+  });
+
+  test('let the status of an app list the droplets of all revisions that a rollback can return to', () => {
+    const { revision } = kinds.get('CFApp')?.properties?.['status']?.properties ?? {};
+    const records = Array.from({ length: 20 }, (_, index) => {
+      const version = 20 - index;
+      return { version, guid: 'g', description: 'New droplet deployed.', droplet: `d${version}`, created: 'then' };
+    });
+    expect(revision?.properties?.['droplets']?.maxItems).toBe(deployableOf(records, 1).length);
   });
 });

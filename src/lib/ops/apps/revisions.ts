@@ -3,7 +3,7 @@
 import { configMapType, secretType, type Secret } from '../../api/core.ts';
 import type { Stored } from '../../api/object.ts';
 import type { RevisionDetails, RevisionSummary } from '../../api/results.ts';
-import { mostDeployable, readRecords, revisionsName, settingsIn } from '../../api/revisions.ts';
+import { deployableOf, readRecords, revisionsName, settingsIn } from '../../api/revisions.ts';
 import type { RevisionRecord, RevisionSettings } from '../../api/revisions.ts';
 import type { CFApp } from '../../api/types.generated.ts';
 import { readVerdicts } from '../../api/verdicts.ts';
@@ -28,11 +28,15 @@ export async function findRevisions(session: SpaceSession, app: Stored<CFApp>): 
     listDroplets(session, app),
   ]);
   const present = new Set(droplets.map(({ guid }) => guid));
-  const deployed = app.spec.desiredState === 'STARTED' ? app.status?.revision?.deployed : undefined;
+  // The one that served last, also of a stopped app.
+  const last = app.status?.revision?.deployed;
+  const deployed = app.spec.desiredState === 'STARTED' ? last : undefined;
   const failed = new Set(readVerdicts(map).map(({ version }) => version));
-  return readRecords(map).map((record, index) => {
+  const records = readRecords(map);
+  const kept = new Set(deployableOf(records, last));
+  return records.map((record) => {
     const { settings, neverServed, ...shown } = record;
-    const deployable = index < mostDeployable && settings !== undefined && present.has(record.droplet);
+    const deployable = kept.has(record) && settings !== undefined && present.has(record.droplet);
     return {
       record,
       summary: { ...shown, deployed: record.version === deployed, deployable },

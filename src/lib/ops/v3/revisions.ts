@@ -77,7 +77,7 @@ async function variables(asked: Asked): Promise<unknown> {
   if (settings === undefined)
     throw new V3Error(
       'not-found',
-      `The variables of revision ${found.record.version} are not kept any more: kf keeps those of the newest ten.`,
+      `The variables of revision ${found.record.version} are not kept any more: kf keeps those of the newest ten, and of the one that served last.`,
     );
   return presentRevisionVariables(app, found.record.guid, variablesOf(settings), asked.link);
 }
