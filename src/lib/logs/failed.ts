@@ -10,11 +10,14 @@ function sourceOf({ process = 'web', pod = '', container = 'application', genera
   return { type: 'APP', process, index, pod, container, ...defined({ generation }) };
 }
 
+/** Where an entry is from, and whether it is a line. */
+export type ReadEntry = Pick<LogEntry, 'source' | 'gap'>;
+
 /**
  * The lines of the failed version, between two notes of kf. Empty while lines of its instances can be read.
  * @param read entries of the existing pods
  */
-export function failedVersionEntries(app: CFApp, read: readonly LogEntry[]): LogEntry[] {
+export function failedVersionEntries(app: CFApp, read: readonly ReadEntry[]): LogEntry[] {
   const deployment = app.status?.deployment;
   const { phase, reason, pod = '', since = '', logHead = [], logOmitted = 0, logTail = [] } = deployment ?? {};
   // A stopped app keeps the log of the failed version.

@@ -5,11 +5,12 @@ import { podType } from '../api/pod-kind.ts';
 import type { Pod } from '../api/pod-kind.ts';
 import type { Stored } from '../api/object.ts';
 import type { ContainerStatus } from '../api/pod.ts';
+import { defined } from '../defined.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import { throwIfAborted } from '../wait.ts';
 import { gapEntry, noteEntry, timeOf } from './entry.ts';
-import type { LogEntry } from './entry.ts';
-import { LogPosition } from './position.ts';
+import type { LogEntry, LogSource } from './entry.ts';
+import { LogPosition, type StampedLine } from './position.ts';
 import { gapSince, readLog } from './read.ts';
 import { containerLifeOf, goneReason, hasOneLife, lostRuns, statusOf, targetsOf } from './targets.ts';
 import type { LogTarget, PodScope, SourceRule } from './targets.ts';
@@ -19,6 +20,8 @@ export interface RecentOptions extends PodScope {
   lines?: number | undefined;
   /** Older lines are left out; a time as lines have it. */
   since?: string | undefined;
+  /** Which lines are kept. Whole logs are read then, and `lines` is the number of those that are kept. */
+  isWanted?: ((text: string) => boolean) | undefined;
   /** Only the run before the last restart of each container. */
   onlyPrevious?: boolean;
   sources?: SourceRule;
@@ -34,9 +37,13 @@ interface PartLogs {
   notes: LogEntry[];
   /** A log did not begin in time. */
   isIncomplete?: boolean;
+  /** The log has lines from the asked time on, wanted or not. */
+  hasLines?: boolean;
 }
 
-export interface RecentLogs extends PartLogs {
+export interface RecentLogs extends Omit<PartLogs, 'hasLines'> {
+  /** With `isWanted`: those that have lines from the asked time on, wanted or not. */
+  withLines?: LogSource[];
   /** No container has a log that was asked for. */
   isWithoutLogs: boolean;
 }
@@ -150,6 +157,18 @@ async function readBegun(
   const entries: LogEntry[] = [];
   const { target, previous, startedAt } = part;
   const { pod, container, source } = target;
+  const { since = '', lines, isWanted } = options;
+  let hasLines = false;
+  let wanted = 0;
+  const take = ({ time, text }: StampedLine): void => {
+    if (time < since) return;
+    hasLines = true;
+    if (isWanted?.(text) === false) return;
+    wanted += 1;
+    entries.push({ time, source, stream: 'OUT', text });
+    // A long log must not fill the memory; one removal for many lines costs less.
+    if (lines !== undefined && entries.length >= 2 * lines) entries.splice(0, entries.length - lines);
+  };
   const outcome = await readLog(
     {
       cluster,
@@ -158,15 +177,13 @@ async function readBegun(
       container,
       previous,
       follow: false,
-      tailLines: options.lines,
+      tailLines: isWanted === undefined ? lines : undefined,
       since: options.since,
       signal,
       acceptHole: true,
       onAccept,
       onBegin: async (time) => void entries.push(...(await gapAtBegin(part, time, { ...options, cluster, signal }))),
-      onLine: ({ time, text }) => {
-        if (options.since === undefined || time >= options.since) entries.push({ time, source, stream: 'OUT', text });
-      },
+      onLine: take,
       onHole: () => undefined,
     },
     new LogPosition(),
@@ -174,11 +191,11 @@ async function readBegun(
   // A previous log that is no longer kept is not worth a note, unless it is what was asked for.
   const isWorthANote = outcome.how !== 'end' && (!previous || options.onlyPrevious === true || outcome.how === 'cut');
   const isLost = previous && outcome.lines === 0 && (outcome.how === 'refused' || outcome.how === 'gone');
-  entries.unshift(...gapBefore(isLost ? lostWith(part) : part, outcome.lines, options));
+  entries.unshift(...gapBefore(isLost ? lostWith(part) : part, wanted, options));
   // The pod was deleted after it was listed.
   if (!isLost && isWorthANote && outcome.how === 'gone' && startedAt !== undefined)
-    return { entries: [...entries, gapEntry(source, { from: timeOf(new Date(startedAt)), reason: goneReason })], notes: [] };
-  return { entries, notes: isWorthANote ? [noteEntry(outcome.message ?? 'The log could not be read to its end.', target)] : [] };
+    return { entries: [...entries, gapEntry(source, { from: timeOf(new Date(startedAt)), reason: goneReason })], notes: [], hasLines };
+  return { entries, notes: isWorthANote ? [noteEntry(outcome.message ?? 'The log could not be read to its end.', target)] : [], hasLines };
 }
 
 /**
@@ -220,6 +237,7 @@ export async function recentLogs(cluster: Cluster, options: RecentOptions): Prom
   const nodes = { answered: new Set<string>(), silent: new Set<string>() };
   const read = await pLimit(concurrency).map(parts, (part) => readPart(cluster, part, options, nodes, signal));
   const entries = parts.flatMap((_part, index) => shownOf(parts, read, index));
+  const withLines = parts.filter((_part, index) => read[index]?.hasLines).map(({ target }) => target.source);
   // A stable sort: lines of one container with the same time keep their order.
   entries.sort((a, b) => (a.time < b.time ? -1 : a.time > b.time ? 1 : 0));
   return {
@@ -227,5 +245,6 @@ export async function recentLogs(cluster: Cluster, options: RecentOptions): Prom
     notes: read.flatMap((part) => part.notes),
     isWithoutLogs: parts.length === 0,
     ...(read.some(({ isIncomplete }) => isIncomplete) ? { isIncomplete: true } : {}),
+    ...defined({ withLines: options.isWanted && withLines }),
   };
 }

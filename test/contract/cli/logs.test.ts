@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { podType, type Pod } from '../../../src/lib/api/pod-kind.ts';
 import { kinds, labels } from '../../../src/lib/api/group.ts';
-import { bundleForTests, Cli } from '../../support/cli.ts';
+import { bundleForTests, Cli, type CliRun } from '../../support/cli.ts';
 import { ServedCluster } from '../../support/served-cluster.ts';
 
 const bundle = bundleForTests();
@@ -177,6 +177,13 @@ describe('the flags of logs', () => {
     expect((await recent('--instance', '7', '--summary')).at(-1)).toBe('2 lines, 0 gaps');
   });
 
+  it('show no version that failed as gone while its instance has lines, also when none of them match', async () => {
+    const app = await cluster.memory.get(kinds.app, ns, 'shop-guid');
+    const deployment = { id: 'x', phase: 'Failed' as const, pod: 'web-1', since: '2026-08-07T10:16:30Z', logTail: ['four pods crashed'] };
+    await cluster.memory.replace(kinds.app, { ...app, status: { deployment } } as NonNullable<typeof app>);
+    expect(await recent('--grep', 'four')).toEqual(['[APP/PROC/WEB/0] OUT error four']);
+  });
+
   it('are refused with what they accept', async () => {
     for (const [flags, words] of [
       [['--since', 'soon'], "--since must be a duration (90s, 10m, 2h, 1d) or a time (2026-01-31T10:00:00Z); it is 'soon'"],
@@ -261,6 +268,32 @@ describe('the flags of logs', () => {
     });
     expect(run).toMatchObject({ code: 0, stderr: '' });
     expect(run.stdout.trimEnd().split('\n').at(-1)).toBe('2 lines, 0 gaps');
+  });
+});
+
+describe('logs --recent --grep', () => {
+  it('searches the whole log and prints the newest 1000 lines that match, without keeping the others', async () => {
+    const padding = 'x'.repeat(1_000);
+    let lines = 0;
+    const time = (): string => new Date(Date.UTC(2026, 0, 1) + lines++ * 1_000).toISOString();
+    // Together more than the program may have.
+    const part = (text: string): string => Array.from({ length: 1_000 }, () => `${time()} ${text} ${padding}\n`).join('');
+    cluster.server.on(path, async (call) => {
+      lines = 0;
+      // The kubelet counts from the end.
+      const begin = call.query.get('tailLines') === '1000' ? [] : [`${time()} one needle\n`, ...Array.from({ length: 150 }, () => 'hay')];
+      for (const text of begin) await call.write(text === 'hay' ? part('hay') : text);
+      await call.write(part('hay'));
+      call.end();
+    });
+    const search = (pattern: string): Promise<CliRun> =>
+      cli.run(['logs', 'shop', '--recent', '--grep', pattern, '--json'], { env: { NODE_OPTIONS: '--max-old-space-size=64' } });
+    const found = await search('needle');
+    expect(found).toMatchObject({ code: 0, stderr: '' });
+    expect(documents(found.stdout)).toMatchObject([{ text: 'one needle' }]);
+    const many = documents((await search('hay')).stdout) as { time: string }[];
+    expect(many).toHaveLength(1_000);
+    expect(Date.parse(many.at(-1)?.time ?? '')).toBe(Date.UTC(2026, 0, 1) + (lines - 1) * 1_000);
   });
 });
 

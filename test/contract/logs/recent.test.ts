@@ -80,6 +80,39 @@ describe('recent logs', () => {
     }
   });
 
+  test('that match are searched for in whole logs, and only the newest of them are kept', async () => {
+    const pods = [scene.kubelet.addPod('a'), scene.kubelet.addPod('b'), scene.kubelet.addPod('c')];
+    for (const pod of pods) await scene.kubelet.start(pod);
+    const say = (index: number, text: string): void => scene.kubelet.say(pods[index]!, text, { afterMs: 1_000 });
+    say(0, 'error 1');
+    say(1, 'error 2');
+    for (let line = 0; line < 20; line += 1) for (const index of [0, 1, 2]) say(index, 'works');
+    const options = { ...scope, isWanted: (text: string) => text.startsWith('error') };
+    const search = async (lines: number) => {
+      const { entries, withLines } = await recentLogs(scene.cluster, { ...options, lines });
+      return [entries.map(({ text }) => text), withLines?.map(({ pod }) => pod)];
+    };
+    expect(await search(3)).toEqual([['error 1', 'error 2'], ['a', 'b', 'c']]); // prettier-ignore
+    for (let number = 3; number < 20; number += 1) say(number % 2, `error ${String(number)}`);
+    expect(await search(3)).toEqual([['error 17', 'error 18', 'error 19'], ['a', 'b', 'c']]); // prettier-ignore
+    expect(scene.kubelet.logCalls.filter(({ query }) => query.has('tailLines'))).toEqual([]);
+  });
+
+  test('that match come after the gap of lost runs, unless older ones of the present runs are left out', async () => {
+    const pod = scene.kubelet.addPod('a');
+    for (const run of [1, 2, 3]) {
+      await scene.kubelet.start(pod);
+      for (const text of ['works', `error of run ${String(run)}`, 'works', 'works']) scene.kubelet.say(pod, text, { afterMs: 1_000 });
+      await scene.kubelet.stop(pod);
+    }
+    const shown = async (lines: number): Promise<string[]> => {
+      const isWanted = (text: string): boolean => text.startsWith('error');
+      return (await recentLogs(scene.cluster, { ...scope, lines, isWanted })).entries.map(({ text }) => text);
+    };
+    expect(await shown(3)).toEqual(['1 earlier run is no longer kept', 'error of run 2', 'error of run 3']);
+    expect(await shown(1)).toEqual(['error of run 3']);
+  });
+
   test('in the back-off of a crash loop the run that ended last is the previous one, and those before it are a gap', async () => {
     const pod = scene.kubelet.addPod('a');
     for (const text of ['one', 'two', 'three']) {

@@ -7,7 +7,7 @@ import type { CFApp } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import { formatLogLines, formatSource } from '../../logs/format.ts';
 import { sourceOf, timeOf, type LogEntry, type LogSource } from '../../logs/entry.ts';
-import { failedVersionEntries } from '../../logs/failed.ts';
+import { failedVersionEntries, type ReadEntry } from '../../logs/failed.ts';
 import { recentLogs } from '../../logs/recent.ts';
 import { followLogs } from '../../logs/stream.ts';
 import { targetsOf, type SourceRule } from '../../logs/targets.ts';
@@ -64,7 +64,7 @@ const isShown = (entry: LogEntry, { grep }: LogChoice): boolean =>
 const printed = (entry: LogEntry): PrintedEntry => ({ entry, source: formatSource(entry.source), lines: formatLogLines(entry) });
 
 /** The lines of a version that failed and is gone, when some of them are chosen and shown: without any, the notes around them would mislead. */
-function failedEntries(app: Stored<CFApp>, read: readonly LogEntry[], choice: LogChoice): LogEntry[] {
+function failedEntries(app: Stored<CFApp>, read: readonly ReadEntry[], choice: LogChoice): LogEntry[] {
   const failed = failedVersionEntries(app, read);
   const since = sinceOf(choice) ?? '';
   const isWanted = (entry: LogEntry): boolean => isChosen(entry.source, choice) && entry.time >= since && isShown(entry, choice);
@@ -91,7 +91,8 @@ export async function missingInstance(session: SpaceSession, app: Stored<CFApp>,
 }
 
 /**
- * The last lines of all instances, tasks and builds, oldest first, including the run before a crash and a version that failed.
+ * The last lines of all instances, tasks and builds, oldest first, including the run before a crash and a version that failed. With a pattern, whole logs
+ * are searched for the last lines that match.
  * @param onlyPrevious only the run before the last restart of each container
  */
 export async function readRecentLogs(
@@ -102,9 +103,12 @@ export async function readRecentLogs(
 ): Promise<{ entries: PrintedEntry[]; notes: string[] }> {
   const since = sinceOf(choice);
   const lines = since === undefined ? recentLines : undefined;
-  const options = { ...scopeOf(session, app, choice), lines, since, onlyPrevious };
-  const { entries, notes, isWithoutLogs } = await recentLogs(session.cluster, options);
-  const all = [...entries, ...(onlyPrevious ? [] : failedEntries(app, entries, choice))].filter((entry) => isShown(entry, choice));
+  const { grep } = choice;
+  const isWanted = grep && ((text: string): boolean => grep.test(text));
+  const options = { ...scopeOf(session, app, choice), lines, since, isWanted, onlyPrevious };
+  const { entries, notes, withLines, isWithoutLogs } = await recentLogs(session.cluster, options);
+  const read = withLines?.map((source) => ({ source })) ?? entries;
+  const all = [...entries, ...(onlyPrevious ? [] : failedEntries(app, read, choice))].filter((entry) => isShown(entry, choice));
   // A stable sort: lines of one time keep their order.
   all.sort((a, b) => (a.time < b.time ? -1 : a.time > b.time ? 1 : 0));
   const unread = notes.map(({ source, text }) => `${source.pod}/${source.container}: ${text}`);
