@@ -42,7 +42,7 @@ export class Node {
   readonly ended: Promise<void>;
 
   /** @param refused names of the routes that the gateway turns down */
-  constructor(cluster: MemoryCluster, podIP: string, refused: ReadonlySet<string>) {
+  constructor(cluster: MemoryCluster, podIP: string, refused: ReadonlySet<string> = new Set()) {
     this.#cluster = cluster;
     this.#podIP = podIP;
     this.#refused = refused;
