@@ -1,26 +1,21 @@
 import type { Stored } from '../../../src/lib/api/object.ts';
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { configMapType, eventType, jobType, namespaceType, secretType } from '../../../src/lib/api/core.ts';
+import { configMapType, eventType, jobType, secretType } from '../../../src/lib/api/core.ts';
 import { podType } from '../../../src/lib/api/pod-kind.ts';
 import type { Pod } from '../../../src/lib/api/pod-kind.ts';
 import { annotations, kinds } from '../../../src/lib/api/group.ts';
-import type { ContainerState } from '../../../src/lib/api/pod.ts';
 import type { CFBuild } from '../../../src/lib/api/types.generated.ts';
 import { buildBuild, buildBuildEnvSecret, buildPackage } from '../../../src/templates/build.ts';
 import type { MemoryCluster } from '../../support/memory-cluster.ts';
 import { app, info, startScene } from './build-scene.ts';
 import type { BuildScene } from './build-scene.ts';
+import { author, digest, ended, makeSpace, runPod as runBuildPod, startBuild, type AskedBuild, type Containers } from './build-run.ts';
 import { settled } from './settled.ts';
 
-const author = { changedBy: 'alice', now: new Date() };
-const digest = `sha256:${'e'.repeat(64)}`;
 const metadata = gzipSync(
   '[[processes]]\ntype = "web"\ncommand = ["node", "s.js"]\ndirect = true\n[[buildpacks]]\nid = "kf/nodejs"\nversion = "1.0.0"\n',
 ).toString('base64');
-const ended = (exitCode: number, message = ''): ContainerState => ({
-  terminated: { exitCode, message, finishedAt: '2026-01-01T00:00:00Z' },
-});
 const wellEnded = { source: ended(0), build: ended(0), registry: ended(0, `digest=${digest}\nmetadata=${metadata}\n`) };
 
 describe('builds', () => {
@@ -29,62 +24,16 @@ describe('builds', () => {
   beforeEach(async () => {
     scene = await startScene();
     cluster = scene.cluster;
-    await cluster.create(namespaceType, { metadata: { name: 's-1', labels: { 'kf.cloudfoundry.org/managed-by': 'kf' } } });
-    await cluster.create(secretType, { metadata: { name: 'a-1-env', namespace: 's-1' } });
+    await makeSpace(cluster);
   });
   afterEach(() => scene.stop());
 
   const build = (name = 'b-1') => cluster.peek(kinds.build, 's-1', name);
   const succeeded = (name = 'b-1') => scene.condition(kinds.build, 's-1', name, 'Succeeded');
   const job = (name = 'b-1') => cluster.peek(jobType, 's-1', name);
-  const start = async (
-    options: { guid?: string; buildpacks?: string[]; env?: Record<string, string>; late?: boolean } = {},
-  ): Promise<Stored<CFBuild>> => {
-    const { guid = 'b-1', buildpacks } = options;
-    const owner = cluster.peek(kinds.app, 's-1', 'a-1') ?? (await cluster.create(kinds.app, app('a-1')));
-    await cluster.create(
-      kinds.package,
-      buildPackage({ guid, app: owner, type: 'bits', image: `kf-registry.kf-system.svc:5000/s-1/a-1-packages@${digest}` }, author),
-    );
-    const lifecycle = { type: 'buildpack' as const, data: { stack: '', ...(buildpacks === undefined ? {} : { buildpacks }) } };
-    const input = {
-      guid,
-      app: owner,
-      packageGuid: guid,
-      lifecycle,
-      stagingMemoryMB: 0,
-      stagingDiskMB: 0,
-      ...(options.env === undefined ? {} : { envSecretName: `${guid}-env` }),
-    };
-    const made = await cluster.create(kinds.build, buildBuild(input, author));
-    if (options.env !== undefined && options.late !== true)
-      await cluster.create(secretType, buildBuildEnvSecret(made, options.env, author));
-    return made;
-  };
-  /** Acts as the Job controller and the kubelet. */
-  const runPod = async (containers: Partial<Record<string, ContainerState>>, status: Pod['status'] = {}, name = 'b-1'): Promise<void> => {
-    await scene.until(() => expect(job(name)).toBeDefined());
-    const present = cluster.peek(podType, 's-1', `${name}-x`);
-    const labels = job(name)?.metadata.labels ?? {};
-    const owner = { apiVersion: 'batch/v1', kind: 'Job', name, uid: job(name)?.metadata.uid ?? '' };
-    const made =
-      present ?? (await cluster.create(podType, { metadata: { name: `${name}-x`, namespace: 's-1', labels, ownerReferences: [owner] } }));
-    const containerStatuses = Object.entries(containers).map(([lane, state]) => ({
-      name: lane,
-      image: 'i',
-      imageID: '',
-      ready: false,
-      restartCount: 0,
-      ...(state === undefined ? {} : { state }),
-    }));
-    await cluster.mergePatch(
-      podType,
-      's-1',
-      `${name}-x`,
-      { metadata: { uid: made.metadata.uid }, status: { phase: 'Running', containerStatuses, ...status } },
-      { subresource: 'status' },
-    );
-  };
+  const start = (options: AskedBuild = {}): Promise<Stored<CFBuild>> => startBuild(cluster, options);
+  const runPod = (containers: Containers, status?: Pod['status'], name?: string): Promise<void> =>
+    runBuildPod(scene, containers, status, name);
 
   const backdate = async (name: string): Promise<void> => {
     const long = '2026-01-01T00:00:00Z';
