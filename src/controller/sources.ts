@@ -22,7 +22,8 @@ import type { KubeObject, Stored } from '../lib/api/object.ts';
 import { networkPolicyType } from '../lib/api/network-policy.ts';
 import { httpRouteType, referenceGrantType } from '../lib/api/gateway.ts';
 import { annotations, kinds, labels, places } from '../lib/api/group.ts';
-import type { AppWorkload, BuildWorkload, TaskWorkload } from '../lib/api/types.generated.ts';
+import type { KeptLines } from '../lib/api/kept-lines.ts';
+import type { AppWorkload, BuildWorkload, CFBuild, CFTask, TaskWorkload } from '../lib/api/types.generated.ts';
 import { awayTaints } from './instances/nodes.ts';
 import type { Source } from './runtime/informer.ts';
 import { defined } from '../lib/defined.ts';
@@ -43,6 +44,13 @@ function trimPod(pod: Stored<Pod>): Stored<Pod> {
 function withoutEnv<T extends AppWorkload | Stored<BuildWorkload> | Stored<TaskWorkload>>(workload: T): T {
   const { env: _env, ...spec } = workload.spec;
   return { ...workload, spec };
+}
+
+/** The lines of a failure are for people; the task or the build copies them once, with `wholeIfThere`. */
+function withoutLines<T extends KubeObject & { status?: { failure?: KeptLines } }>(object: Stored<T>): Stored<T> {
+  if (object.status?.failure === undefined) return object;
+  const { logHead: _head, logOmitted: _omitted, logTail: _tail, ...failure } = object.status.failure;
+  return { ...object, status: { ...object.status, failure } };
 }
 
 /** The controller writes pod templates and never reads them back. */
@@ -101,8 +109,10 @@ export function sources(rootNamespace: string): Source[] {
     source({ type: statefulSetType, labelSelector: labels.appGuid, trim: withoutTemplate }),
     source({ type: jobType, labelSelector: labels.appGuid, trim: withoutTemplate }),
     source({ type: kinds.appWorkload, trim: withoutEnv }),
-    source({ type: kinds.buildWorkload, trim: withoutEnv }),
-    source({ type: kinds.taskWorkload, trim: withoutEnv }),
+    source({ type: kinds.build, trim: (build: Stored<CFBuild>) => withoutLines(build) }),
+    source({ type: kinds.buildWorkload, trim: (workload: Stored<BuildWorkload>) => withoutLines(withoutEnv(workload)) }),
+    source({ type: kinds.task, trim: (task: Stored<CFTask>) => withoutLines(task) }),
+    source({ type: kinds.taskWorkload, trim: (workload: Stored<TaskWorkload>) => withoutLines(withoutEnv(workload)) }),
     source({ type: serviceType, labelSelector: labels.appGuid }),
     source({ type: podDisruptionBudgetType, labelSelector: labels.appGuid }),
     source({ type: httpRouteType, labelSelector: labels.routeGuid, optional: true }),

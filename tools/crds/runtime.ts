@@ -17,6 +17,7 @@ import {
   resources,
   sizes,
   statusOf,
+  taskFailure,
 } from './shared.ts';
 
 /** As many variables as an app may have, and those of the platform. */
@@ -86,7 +87,7 @@ const task: Kind = {
     services: listBy('guid', boundService, { maxItems: mostBindings }),
     resources,
   }),
-  status: statusOf(),
+  status: statusOf({ failure: taskFailure }),
 };
 
 const builderInfo: Kind = {

@@ -137,10 +137,36 @@ export const droplet = named(
   }),
 );
 
+/** The fields of a status for the lines of a container that failed. */
+export const keptLines = (mostLast: number) => ({
+  logHead: list(string({ maxLength: 500 }), { description: 'first lines of the failing container', maxItems: 10 }),
+  logOmitted: int32({ description: 'how many lines lie between logHead and logTail', minimum: 0 }),
+  logTail: list(string({ maxLength: 500 }), { description: 'last lines of the failing container', maxItems: mostLast }),
+});
+
+const causeCode = string({ maxLength: 64, description: 'the code of the cause (kf why)' });
+const logLost = string({ maxLength: 1024, description: 'why there are no lines, although there may have been some' });
+
+export const taskFailure = named(
+  'TaskFailure',
+  object(
+    { cause: causeCode, pod: string(), container: string(), exitCode: int32(), ...keptLines(30), logLost },
+    { description: 'why the task failed, kept before its pod goes; the sentence for people is in condition Failed' },
+  ),
+);
+
 export const buildFailure = named(
   'BuildFailure',
   object(
-    { lane: oneOf('source', 'registry', 'build'), exitCode: int32(), 'reason!': string() },
+    {
+      lane: oneOf('source', 'registry', 'build'),
+      exitCode: int32(),
+      'reason!': string(),
+      cause: causeCode,
+      pod: string(),
+      ...keptLines(60),
+      logLost,
+    },
     { description: 'what ended the build, for machines; the sentence for people is in condition Succeeded' },
   ),
 );
@@ -156,7 +182,7 @@ export const instancesStatus = map(
       restarts: int32(),
       exitCode: int32(),
       reason: string(),
-      cause: string({ maxLength: 64, description: 'the code of the cause (kf why)' }),
+      cause: causeCode,
       pod: string(),
       node: string(),
       generation: string(),

@@ -26,6 +26,7 @@ import {
   droplet,
   instanceCounts,
   instancesStatus,
+  keptLines,
   lifecycle,
   localReference,
   mostBindings,
@@ -34,6 +35,7 @@ import {
   registry,
   sizes,
   statusOf,
+  taskFailure,
   tenantName,
 } from './shared.ts';
 
@@ -115,9 +117,7 @@ const deployment = object(
       ),
       { maxItems: 128 },
     ),
-    logHead: list(string({ maxLength: 500 }), { description: 'first lines of the failing container', maxItems: 10 }),
-    logOmitted: int32({ description: 'how many lines lie between logHead and logTail', minimum: 0 }),
-    logTail: list(string({ maxLength: 500 }), { description: 'last lines of the failing container', maxItems: 30 }),
+    ...keptLines(30),
   },
   { description: 'how the change named by id fares' },
 );
@@ -315,6 +315,7 @@ const task: Kind = {
     memoryMB: int64(),
     diskQuotaMB: int64(),
     dropletRef: localReference(),
+    failure: taskFailure,
   }),
 };
 

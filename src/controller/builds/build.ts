@@ -23,6 +23,8 @@ import { classifyReadError, pinned, readImage, unreadReference, userProblem } fr
 import type { ImageFacts } from './docker-image.ts';
 import { foreignImageProblem } from '../registry/own-images.ts';
 import { ensureOwner, isOwnedBy } from '../runtime/owner.ts';
+import { wholeIfThere } from '../runtime/whole.ts';
+import { withCause } from './last-lines.ts';
 import { defined } from '../../lib/defined.ts';
 
 const byPackage = 'build-by-package';
@@ -115,7 +117,8 @@ async function stageSource(context: Context, build: Stored<CFBuild>, app: Stored
     const droplet = { ...(stack === '' ? {} : { stack }), ...workload.status.droplet };
     await write(context, build, { state: 'STAGED', droplet }, ended('True', reasons.buildSucceeded, ''));
   } else if (succeeded?.status === 'False') {
-    const failure = workload.status?.failure ?? { reason: succeeded.reason };
+    const { status } = await wholeIfThere(context, kinds.buildWorkload, workload);
+    const failure = status?.failure ?? { reason: succeeded.reason };
     await write(context, build, { state: 'FAILED', failure }, ended('False', reasons.buildFailed, succeeded.message));
   } else {
     await write(context, build, { state: 'STAGING' }, [staging(succeeded?.message ?? ''), readyStatement]);
@@ -257,7 +260,8 @@ async function dockerConfigsOf(
 }
 
 async function fail(context: Context, build: Stored<CFBuild>, reason: BuildFailure['reason'], message: string): Promise<undefined> {
-  await write(context, build, { state: 'FAILED', failure: { reason } }, ended('False', reasons.buildFailed, message));
+  const failure = withCause({ failure: { reason }, message });
+  await write(context, build, { state: 'FAILED', failure }, ended('False', reasons.buildFailed, message));
   return undefined;
 }
 

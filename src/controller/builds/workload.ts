@@ -8,7 +8,7 @@ import type { Job } from '../../lib/api/core.ts';
 import type { Pod } from '../../lib/api/pod-kind.ts';
 import { conditionTypes, kinds, labels, places, reasons } from '../../lib/api/group.ts';
 import { pullRepository } from '../../lib/api/repositories.ts';
-import type { BuilderInfo, BuildWorkload, BuildWorkloadStatus, Droplet } from '../../lib/api/types.generated.ts';
+import type { BuilderInfo, BuildFailure, BuildWorkload, BuildWorkloadStatus, Droplet } from '../../lib/api/types.generated.ts';
 import { buildsByApp } from '../relations.ts';
 import { latestEvent } from '../runtime/latest-event.ts';
 import { index, watch } from '../runtime/reconciler.ts';
@@ -21,6 +21,7 @@ import { conditionsWith, notReady, readyStatement, writeStatus } from '../runtim
 import type { Statement } from '../runtime/status.ts';
 import { keyOf, splitKey } from '../runtime/store.ts';
 import { readFacts } from './droplet-facts.ts';
+import { withCause, withLastLines } from './last-lines.ts';
 import { outcomeOf } from './outcome.ts';
 import type { FailedBuild, WaitingBuild } from './outcome.ts';
 import { releaseExport } from './release.ts';
@@ -94,7 +95,10 @@ async function advance(context: Context, live: Stored<BuildWorkload>, tools: Bui
   const job = await findJob(context, live);
   const hasStarted = findCondition(live, conditionTypes.succeeded)?.reason === reasons.buildRunning;
   if (job === undefined && hasStarted)
-    return fail(context, live, { failure: { reason: reasons.buildFailed }, message: 'The Job of the build was deleted while it ran.' });
+    return failRun(context, live, podOf(context, live), {
+      failure: { reason: reasons.buildFailed },
+      message: 'The Job of the build was deleted while it ran.',
+    });
   if (job === undefined) return start(context, live, tools);
   return followJob(context, live, job);
 }
@@ -131,7 +135,7 @@ async function followJob(context: Context, live: Stored<BuildWorkload>, job: Sto
     case 'succeeded':
       return succeed(context, live, pod, outcome.report);
     case 'failed':
-      return fail(context, live, outcome);
+      return failRun(context, live, pod, outcome);
     case 'running':
       await write(context, live, {}, [running(reasons.buildRunning, ''), readyStatement]);
       return followEnd(context, live, pod);
@@ -147,7 +151,7 @@ async function followEnd(context: Context, live: Stored<BuildWorkload>, pod: Sto
   const wait = await untilPodAbandoned(context, pod);
   if (wait === undefined) return undefined;
   if (wait > 0) return { requeueAfterMs: wait };
-  return fail(context, live, {
+  return failRun(context, live, pod, {
     failure: { reason: reasons.nodeLost },
     message: `${lostNodeText(pod.spec?.nodeName)}; the build ran there.`,
   });
@@ -181,7 +185,7 @@ async function followJobWithoutPod(context: Context, live: Stored<BuildWorkload>
   const failed = job.status?.conditions?.find((condition) => condition.type === 'Failed' && condition.status === 'True');
   if (failed !== undefined) {
     const message = `The build's pod is gone: ${failed.message ?? failed.reason ?? 'deleted'}.`;
-    return fail(context, live, { failure: { reason: reasons.buildFailed }, message });
+    return failRun(context, live, undefined, { failure: { reason: reasons.buildFailed }, message });
   }
   const age = context.now() - Date.parse(job.metadata.creationTimestamp ?? '');
   if (age > podPatienceMs) {
@@ -255,7 +259,22 @@ async function keepDroplet(
   return tidyUp(context, written);
 }
 
-async function fail(context: Context, live: Stored<BuildWorkload>, { failure, message }: FailedBuild): Promise<Result | undefined> {
+/** Ends a build none of whose containers has failed: what they printed does not say why. */
+async function fail(context: Context, live: Stored<BuildWorkload>, failed: FailedBuild): Promise<Result | undefined> {
+  return end(context, live, withCause(failed), failed.message);
+}
+
+/** Ends a build that failed while it ran; its last lines are kept before anything of it is removed. @param pod undefined when it is gone */
+async function failRun(
+  context: Context,
+  live: Stored<BuildWorkload>,
+  pod: Stored<Pod> | undefined,
+  failed: FailedBuild,
+): Promise<Result | undefined> {
+  return end(context, live, await withLastLines(context, pod, failed), failed.message);
+}
+
+async function end(context: Context, live: Stored<BuildWorkload>, failure: BuildFailure, message: string): Promise<Result | undefined> {
   const statement: Statement = { type: conditionTypes.succeeded, status: 'False', reason: failure.reason, message };
   const written = await write(context, live, { failure }, [statement, readyStatement]);
   return tidyUp(context, written);

@@ -5,20 +5,15 @@ import { statefulSetType, type KubeEvent } from '../../lib/api/core.ts';
 import { podType, type Pod } from '../../lib/api/pod-kind.ts';
 import { causeOfRefusal } from '../../lib/api/causes.ts';
 import { labels } from '../../lib/api/group.ts';
-import type { ContainerStatus } from '../../lib/api/pod.ts';
-import { messageOf } from '../../lib/errors.ts';
-import { keptByKubelet, noLines, readLastRun, type Run } from '../../lib/kube/last-run.ts';
-import type { LogEnds } from '../../lib/kube/lines.ts';
 import { BoundedMap } from '../runtime/bounded-map.ts';
 import { eventTime, latestEvent } from '../runtime/latest-event.ts';
 import { index, watch, type Context, type Index, type Stores, type Watch } from '../runtime/reconciler.ts';
 import { causesSeenOn, forgetCauses } from './first-sight.ts';
 import type { Expectations, Instances, Problem } from './instances.ts';
+import { lastLines } from './last-lines.ts';
 import { isLeaving, lostSince, nodeIndexes, nodesInMotion, watchNodes } from './nodes.ts';
 import { instanceOf, problemOf, type PodFacts } from './pod-state.ts';
 
-/** A kubelet that does not answer must not hold up the verdict, nor the worker that waits for it. */
-const logPatienceMs = 5_000;
 /** The record of events needs a pod that ended until its next look, mostly within a second. */
 const rememberedEnds = { apps: 500, ofApp: 5 };
 
@@ -119,22 +114,6 @@ export function problemOfRefusal(said: string): Problem {
   };
 }
 
-async function logOf(context: Context, ns: string, pod: string, status: ContainerStatus, run: Run): Promise<LogEnds> {
-  try {
-    const signal = AbortSignal.any([context.signal, AbortSignal.timeout(logPatienceMs)]);
-    return await readLastRun(context.cluster, { ns, pod, container: status.name }, status, signal, run);
-  } catch (error) {
-    context.log.debug('no last lines', { pod, error: messageOf(error) });
-    return noLines;
-  }
-}
-
-async function endsOfLog(context: Context, ns: string, pod: string, status: ContainerStatus | undefined, run: Run): Promise<LogEnds> {
-  if (status === undefined) return noLines;
-  const ends = await logOf(context, ns, pod, status, run);
-  return ends.tail.length > 0 || run === 'present' ? ends : keptByKubelet(status);
-}
-
 function factsOf(context: Context, { metadata, spec }: Stored<Pod>, now: number, expectations: Expectations): PodFacts {
   return {
     now,
@@ -184,9 +163,10 @@ export function podInstances(context: Context): Instances {
       await context.cluster.delete(podType, ns, pod, { uid, gracePeriodSeconds: 0, signal: context.signal });
     },
 
-    logEnds(ns, instance) {
+    async logEnds(ns, instance) {
       const status = pods.get(ns, instance.pod)?.status?.containerStatuses?.find(({ name }) => name === 'application');
-      return endsOfLog(context, ns, instance.pod, status, instance.problem?.ofPresentRun === true ? 'present' : 'failed');
+      const run = instance.problem?.ofPresentRun === true ? 'present' : 'failed';
+      return (await lastLines(context, { ns, pod: instance.pod }, status, { run })).log;
     },
   };
 }

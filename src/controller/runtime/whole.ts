@@ -12,3 +12,10 @@ export async function wholeOf<T extends KubeObject>(context: Context, type: Reso
     throw new WaitingError('InMotion', `${type.kind} ${name} is just being deleted.`, 300);
   return whole;
 }
+
+/** The same object with all its fields, or as the cache has it when it is gone. */
+export async function wholeIfThere<T extends KubeObject>(context: Context, type: ResourceType<T>, known: Stored<T>): Promise<Stored<T>> {
+  const { namespace, name, uid } = known.metadata;
+  const whole = await context.cluster.get(type, namespace, name, context.signal);
+  return whole?.metadata.uid === uid ? whole : known;
+}

@@ -17,6 +17,7 @@ import { keyOf, splitKey } from '../runtime/store.ts';
 import { ensureOwner } from '../runtime/owner.ts';
 import { appIndexes, bindingsByApp, dropletOf, foreignBuild, processesByApp } from '../relations.ts';
 import { defaultMemoryMB } from '../tenancy/quotas.ts';
+import { keptFailure } from './failure.ts';
 import { readinessOf } from './refusal.ts';
 import { hasStarted, isOver, openTask } from './state.ts';
 
@@ -169,12 +170,17 @@ async function follow(context: Context, task: Stored<CFTask>): Promise<void> {
   }
   const run = workload ?? (await start(context, task));
   if (run === undefined) return;
-  await write(context, task, ...statementsOf(run), readinessOf(run));
+  const kept = workload === undefined ? {} : await keptFailure(context, workload);
+  await writeStatus(context, kinds.task, task, { ...statusWith(task, ...statementsOf(run), readinessOf(run)), ...kept });
 }
 
+const statusWith = (task: Stored<CFTask>, ...statements: Statement[]): StatusOf<CFTask> => ({
+  ...task.status,
+  conditions: conditionsWith(task, ...statements),
+});
+
 async function write(context: Context, task: Stored<CFTask>, ...statements: Statement[]): Promise<void> {
-  const status: StatusOf<CFTask> = { ...task.status, conditions: conditionsWith(task, ...statements) };
-  await writeStatus(context, kinds.task, task, status);
+  await writeStatus(context, kinds.task, task, statusWith(task, ...statements));
 }
 
 /** The conditions of the run that exist. */

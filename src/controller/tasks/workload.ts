@@ -17,6 +17,7 @@ import type { Result } from '../runtime/result.ts';
 import { conditionsWith, readyStatement, writeStatus, type Statement } from '../runtime/status.ts';
 import { wholeOf } from '../runtime/whole.ts';
 import { splitKey } from '../runtime/store.ts';
+import { failureOf } from './failure.ts';
 import { awaitPod, started } from './refusal.ts';
 import { hasStarted, openTask } from './state.ts';
 
@@ -93,7 +94,19 @@ async function release(context: Context, workload: Stored<TaskWorkload>, job: St
   await context.cluster.mergePatch(jobType, namespace, name, patch, { signal: context.signal });
 }
 
-const failed = (reason: string, message: string): Statement => ({ type: conditionTypes.failed, status: 'True', reason, message });
+/** Records why a run has failed, with its last lines, before anything removes its pod. */
+async function writeFailure(
+  context: Context,
+  workload: Stored<TaskWorkload>,
+  pod: Stored<Pod> | undefined,
+  said: { reason: string; message: string },
+): Promise<void> {
+  await writeStatus(context, kinds.taskWorkload, workload, {
+    ...workload.status,
+    failure: await failureOf(context, pod, said),
+    conditions: conditionsWith(workload, started, { type: conditionTypes.failed, status: 'True', ...said }, readyStatement),
+  });
+}
 
 const conditionOf = (job: Job, name: 'Complete' | 'Failed') =>
   job.status?.conditions?.find(({ type, status }) => type === name && status === 'True');
@@ -134,7 +147,7 @@ async function observe(
   pod: Stored<Pod> | undefined,
 ): Promise<Result | undefined> {
   if (job === undefined) {
-    await write(context, workload, failed('JobDeleted', 'The Job of the task was deleted.'));
+    await writeFailure(context, workload, pod, { reason: 'JobDeleted', message: 'The Job of the task was deleted.' });
     return undefined;
   }
   const ended = endOf(pod);
@@ -162,7 +175,7 @@ async function fail(
   const ended = endOf(pod);
   if (ended === undefined && isOnLostNode(context, pod)) return failLost(context, workload, pod);
   const message = ended === undefined ? (failure.message ?? '') : `Failed with exit code: ${String(ended.exitCode)}`;
-  await write(context, workload, started, failed(ended?.reason ?? failure.reason ?? 'Unknown', message));
+  await writeFailure(context, workload, pod, { reason: ended?.reason ?? failure.reason ?? 'Unknown', message });
   return undefined;
 }
 
@@ -172,7 +185,7 @@ const isOnLostNode = ({ stores }: Context, pod: Stored<Pod> | undefined): pod is
 /** The end of the task is in its status before its pod is removed, so that the Job has no say in the reason. */
 async function failLost(context: Context, workload: Stored<TaskWorkload>, pod: Stored<Pod>): Promise<Result | undefined> {
   const message = `${lostNodeText(pod.spec?.nodeName)}. How far the task came there is not known; it is not run again.`;
-  await write(context, workload, started, failed(reasons.nodeLost, message));
+  await writeFailure(context, workload, pod, { reason: reasons.nodeLost, message });
   return abandon(context, pod);
 }
 
@@ -201,7 +214,7 @@ async function giveUp(context: Context, workload: Stored<TaskWorkload>, job: Sto
   if (problem.reason === 'StartTimeout') return undefined;
   const left = problem.byTime === true ? untilCaughtUp(context.stores.of(podType).steadySince, now) : 0;
   if (left > 0) return { requeueAfterMs: left };
-  await write(context, workload, failed(problem.reason, problem.message));
+  await writeFailure(context, workload, pod, { reason: problem.reason, message: problem.message });
   await removeOpen(context, job);
   return undefined;
 }

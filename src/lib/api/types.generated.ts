@@ -312,6 +312,27 @@ export interface BuildFailure {
   lane?: 'source' | 'registry' | 'build';
   exitCode?: number;
   reason: string;
+  /**
+   * the code of the cause (kf why)
+   */
+  cause?: string;
+  pod?: string;
+  /**
+   * first lines of the failing container
+   */
+  logHead?: string[];
+  /**
+   * how many lines lie between logHead and logTail
+   */
+  logOmitted?: number;
+  /**
+   * last lines of the failing container
+   */
+  logTail?: string[];
+  /**
+   * why there are no lines, although there may have been some
+   */
+  logLost?: string;
 }
 
 export interface Sidecar {
@@ -348,6 +369,35 @@ export interface InstanceCounts {
   starting: number;
   crashed: number;
   down: number;
+}
+
+/**
+ * why the task failed, kept before its pod goes; the sentence for people is in condition Failed
+ */
+export interface TaskFailure {
+  /**
+   * the code of the cause (kf why)
+   */
+  cause?: string;
+  pod?: string;
+  container?: string;
+  exitCode?: number;
+  /**
+   * first lines of the failing container
+   */
+  logHead?: string[];
+  /**
+   * how many lines lie between logHead and logTail
+   */
+  logOmitted?: number;
+  /**
+   * last lines of the failing container
+   */
+  logTail?: string[];
+  /**
+   * why there are no lines, although there may have been some
+   */
+  logLost?: string;
 }
 
 export interface ObjectReference {
@@ -691,6 +741,7 @@ export interface CFTaskStatus {
   memoryMB?: number;
   diskQuotaMB?: number;
   dropletRef?: LocalReference;
+  failure?: TaskFailure;
 }
 
 export interface CFRouteSpec {
@@ -966,6 +1017,7 @@ export interface TaskWorkloadSpec {
 export interface TaskWorkloadStatus {
   conditions?: Condition[];
   observedGeneration?: number;
+  failure?: TaskFailure;
 }
 
 export interface BuilderInfoSpec {}

@@ -2,6 +2,7 @@
 
 import type { ConfigMap } from './core.ts';
 import { readCause, type CauseCode } from './causes.ts';
+import { leaveOut, type Lines } from './kept-lines.ts';
 import { cutText } from './text.ts';
 import { defined } from '../defined.ts';
 
@@ -12,7 +13,8 @@ export const mostVerdictBytes = 8 * 1024;
 const longestMessage = 1_000;
 const longestName = 253;
 
-export interface Verdict {
+/** With the first and last lines of the container. */
+export interface Verdict extends Lines {
   /** Of the revision. */
   version: number;
   /** `kf/deploy-id` of the change that failed. */
@@ -25,10 +27,6 @@ export interface Verdict {
   pod?: string;
   container?: string;
   exitCode?: number;
-  /** First and last lines of the container, and how many are left out between them. */
-  head: string[];
-  omitted: number;
-  tail: string[];
 }
 
 const keyOf = (version: number): string => `verdict-${String(version)}`;
@@ -45,17 +43,8 @@ export function printVerdict({ version: _, ...verdict }: Verdict): string {
   const cut = (text: string | undefined): string | undefined => (text === undefined ? undefined : cutText(text, longestName));
   const names = defined({ process: cut(process), pod: cut(pod), container: cut(container) });
   const kept = { ...verdict, ...names, change: cutText(verdict.change, longestName), message: cutText(verdict.message, longestMessage) };
-  const [head, tail] = [[...verdict.head], [...verdict.tail]];
-  let { omitted } = verdict;
-  for (;;) {
-    const text = JSON.stringify({ ...kept, head, omitted, tail });
-    if (Buffer.byteLength(text) <= mostVerdictBytes || head.length + tail.length === 0) return text;
-    // The first line often names the cause, and the last lines always do: what lies between goes first.
-    if (head.length > 1 || tail.length === 0) head.pop();
-    else if (tail.length > 1 || head.length === 0) tail.shift();
-    else head.pop();
-    omitted += 1;
-  }
+  const print = (lines: Lines): string => JSON.stringify({ ...kept, ...lines });
+  return print(leaveOut(verdict, (lines) => Buffer.byteLength(print(lines)) <= mostVerdictBytes));
 }
 
 const isText = (value: unknown): value is string => typeof value === 'string';

@@ -3,7 +3,7 @@
 import type { ContainerStatus } from '../api/pod.ts';
 import type { Cluster } from './cluster.ts';
 import { KubeError } from './errors.ts';
-import { endsOf, linesFrom, upTo, type LogEnds } from './lines.ts';
+import { endsOf, linesFrom, upTo, type EndsSize, type LogEnds } from './lines.ts';
 
 /** Kubelets rotate a log at 10 MiB; this is some more. */
 const mostBytes = 16 * 1024 * 1024;
@@ -22,6 +22,12 @@ export interface ContainerPlace {
 /** A run of a container: the one that failed last, or the one that goes on. */
 export type Run = 'failed' | 'present';
 
+/** Which run is read, and how much of it is kept. */
+export interface ReadRun {
+  run?: Run;
+  size?: EndsSize | undefined;
+}
+
 /**
  * The first and last lines of a run of a container. It is read to its end, and only the lines that are returned are kept meanwhile.
  * @param status left out: it is not known, and the present run is read
@@ -31,14 +37,14 @@ export async function readLastRun(
   { ns, pod, container }: ContainerPlace,
   status: ContainerStatus | undefined,
   signal: AbortSignal,
-  run: Run = 'failed',
+  { run = 'failed', size }: ReadRun = {},
 ): Promise<LogEnds> {
   if (status !== undefined && status.containerID === undefined) return noLines;
   // In the back-off before a restart, the kubelet serves the same run as the previous and as the present one.
   const hasPrevious = run === 'failed' && status !== undefined && status.state?.terminated === undefined && status.restartCount > 0;
   const read = async (previous: boolean): Promise<LogEnds> => {
     const stream = (await cluster.logs(ns, pod, { container, previous, signal })) as AsyncIterable<Buffer>;
-    return endsOf(linesFrom(upTo(stream, mostBytes), { keepRest: true, longest: longestLine }));
+    return endsOf(linesFrom(upTo(stream, mostBytes), { keepRest: true, longest: longestLine }), size);
   };
   if (!hasPrevious) return read(false);
   const isRefused = (error: unknown): LogEnds => {
@@ -51,7 +57,7 @@ export async function readLastRun(
 }
 
 /** The last lines that the kubelet keeps of a container that failed; they outlive its log. */
-export function keptByKubelet({ state, lastState }: ContainerStatus): Promise<LogEnds> {
+export function keptByKubelet({ state, lastState }: ContainerStatus, size?: EndsSize): Promise<LogEnds> {
   const ended = state?.terminated ?? lastState?.terminated;
-  return endsOf((ended?.message ?? '').split('\n'));
+  return endsOf((ended?.message ?? '').split('\n'), size);
 }

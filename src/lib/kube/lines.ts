@@ -59,8 +59,15 @@ export interface LogEnds {
   tail: string[];
 }
 
-/** Lines that are kept of a failed program's log: enough for a cause before a long stack, and for its last lines. */
-const kept = { head: 10, tail: 30, longest: 500 };
+/** How many lines are kept at each end of a log. */
+export interface EndsSize {
+  head: number;
+  tail: number;
+}
+
+/** Of a failed program's log: enough for a cause before a long stack, and for its last lines. */
+const usualSize: EndsSize = { head: 10, tail: 30 };
+const longestKept = 500;
 
 /** The kubelet writes its own errors into the body of a log, with status 200 (kubernetes/pkg/kubelet, GetContainerLogs). */
 const kubeletNote = /^unable to retrieve container logs for \w+:\/\//;
@@ -69,19 +76,19 @@ const kubeletNote = /^unable to retrieve container logs for \w+:\/\//;
 export const isKubeletNote = (line: string): boolean => kubeletNote.test(line);
 
 /** A short log is all tail. Lines are cut at 500 characters, blank ones at the end are dropped. */
-export async function endsOf(lines: AsyncIterable<string> | Iterable<string>): Promise<LogEnds> {
+export async function endsOf(lines: AsyncIterable<string> | Iterable<string>, size: EndsSize = usualSize): Promise<LogEnds> {
   const head: string[] = [];
   const last: string[] = [];
   let [count, blank] = [0, 0];
   const add = (line: string): void => {
     count += 1;
-    if (head.length < kept.head) head.push(line);
+    if (head.length < size.head) head.push(line);
     last.push(line);
-    if (last.length > kept.tail) last.shift();
+    if (last.length > size.tail) last.shift();
   };
   for await (const raw of lines) {
     if (isKubeletNote(raw)) continue;
-    const line = raw.trimEnd().slice(0, kept.longest);
+    const line = raw.trimEnd().slice(0, longestKept);
     if (line === '') blank += 1;
     else {
       // Blank lines count only if another line follows.

@@ -38,7 +38,11 @@ test('fails with its node as the reason, and its pod is removed', async () => {
         message: expect.stringContaining("Node 'dead' does not answer") as string,
       }),
     );
-    expect(cluster.peek(kinds.buildWorkload, 's-1', 'b-1')?.status?.failure).toEqual({ reason: 'NodeLost' });
+    expect(cluster.peek(kinds.buildWorkload, 's-1', 'b-1')?.status?.failure).toEqual({
+      reason: 'NodeLost',
+      cause: 'node-lost',
+      pod: 'b-1-x',
+    });
     await scene.until(() => expect(cluster.peek(podType, 's-1', 'b-1-x')).toBeUndefined());
     const removal = cluster.writes.find(({ verb, name }) => verb === 'delete' && name === 'b-1-x')?.body;
     expect(removal).toMatchObject({ gracePeriodSeconds: 0, uid: expect.any(String) as string });

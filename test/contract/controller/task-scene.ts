@@ -103,7 +103,9 @@ export async function givePod(
   { nodeName, conditions, ...metadata }: { nodeName?: string; conditions?: CoreCondition[]; deletionTimestamp?: string } = {},
 ): Promise<void> {
   const made = job(name);
-  const container = { name: 'workload', image: 'shop:1', imageID: '', ready: false, restartCount: 0, state };
+  // A container that only waits has no id.
+  const id = 'waiting' in state ? {} : { containerID: `containerd://${name}` };
+  const container = { name: 'workload', image: 'shop:1', imageID: '', ready: false, restartCount: 0, state, ...id };
   await cluster.create<Pod>(podType, {
     metadata: {
       ...metadata,

@@ -1,5 +1,6 @@
 // Reads the first and last lines of a failed container. If a log cannot be read, that is not another failure.
 
+import { linesIn, type KeptLines } from '../../api/kept-lines.ts';
 import type { Stored } from '../../api/object.ts';
 import type { CFApp, DeploymentStatus } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
@@ -16,7 +17,7 @@ async function read(cluster: Cluster, place: ContainerPlace, signal: AbortSignal
     if (!(error instanceof KfError) && !signal.aborted) throw error;
   };
   const status = await readContainer(cluster, place, signal).catch(unlessRefused);
-  const ends = (await readLastRun(cluster, place, status, signal, run).catch(unlessRefused)) ?? noLines;
+  const ends = (await readLastRun(cluster, place, status, signal, { run }).catch(unlessRefused)) ?? noLines;
   return ends.tail.length > 0 || status === undefined || run === 'present' ? ends : keptByKubelet(status);
 }
 
@@ -38,9 +39,9 @@ export async function readEnds(
 export async function logOfFailure(
   cluster: Cluster,
   app: Stored<CFApp>,
-  deployment: DeploymentStatus,
+  failure: Pick<DeploymentStatus, 'pod' | 'container'> & KeptLines,
   signal?: AbortSignal,
 ): Promise<LogEnds> {
-  const { logHead: head = [], logOmitted: omitted = 0, logTail: tail = [] } = deployment;
-  return tail.length > 0 ? { head, omitted, tail } : readEnds(cluster, app, deployment, signal);
+  const kept = linesIn(failure);
+  return kept.tail.length > 0 ? kept : readEnds(cluster, app, failure, signal);
 }

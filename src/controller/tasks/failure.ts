@@ -1,0 +1,34 @@
+// Why a task failed, as it is kept: the code of the cause, and the last lines of its container, which are read before the pod goes.
+
+import { causeOfTask, causeWithLines } from '../../lib/api/causes.ts';
+import { conditionTypes, kinds } from '../../lib/api/group.ts';
+import { findCondition } from '../../lib/api/conditions.ts';
+import { keepLines } from '../../lib/api/kept-lines.ts';
+import type { Stored } from '../../lib/api/object.ts';
+import type { Pod } from '../../lib/api/pod-kind.ts';
+import type { TaskFailure, TaskWorkload } from '../../lib/api/types.generated.ts';
+import { defined } from '../../lib/defined.ts';
+import { lastLinesOfPod } from '../instances/last-lines.ts';
+import type { Context } from '../runtime/reconciler.ts';
+import { wholeIfThere } from '../runtime/whole.ts';
+
+/** What is kept of a run that has failed now. @param pod undefined when it is gone */
+export async function failureOf(
+  context: Context,
+  pod: Stored<Pod> | undefined,
+  { reason, message }: { reason: string; message: string },
+): Promise<TaskFailure> {
+  const status = pod?.status?.containerStatuses?.[0];
+  const exitCode = status?.state?.terminated?.exitCode;
+  const { log, lost } = await lastLinesOfPod(context, pod, status?.name);
+  // A shell says in its last lines that the command is missing.
+  const cause = causeWithLines(causeOfTask(reason, message), exitCode, [...log.head, ...log.tail]);
+  return { cause, ...defined({ pod: pod?.metadata.name, container: status?.name, exitCode, logLost: lost }), ...keepLines(log) };
+}
+
+/** What the run of a task keeps of its failure. A run of an earlier kf has nothing. */
+export async function keptFailure(context: Context, workload: Stored<TaskWorkload>): Promise<{ failure?: TaskFailure }> {
+  if (findCondition(workload, conditionTypes.failed)?.status !== 'True') return {};
+  const { status } = await wholeIfThere(context, kinds.taskWorkload, workload);
+  return defined({ failure: status?.failure });
+}

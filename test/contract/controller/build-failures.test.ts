@@ -1,0 +1,170 @@
+// What is kept of a build that failed, so that its cause can be read when its pod is gone.
+
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { jobType } from '../../../src/lib/api/core.ts';
+import { kinds } from '../../../src/lib/api/group.ts';
+import { podType } from '../../../src/lib/api/pod-kind.ts';
+import type { BuildFailure } from '../../../src/lib/api/types.generated.ts';
+import { apiError, type MemoryCluster } from '../../support/memory-cluster.ts';
+import { startScene, type BuildScene } from './build-scene.ts';
+import { ended, makeSpace, runPod, startBuild } from './build-run.ts';
+import { isElection, settled } from './settled.ts';
+
+let scene: BuildScene;
+let cluster: MemoryCluster;
+/** The containers whose logs were read. */
+let reads: string[];
+/** What each container printed; undefined: its log cannot be read. */
+let printed: Record<string, string | undefined>;
+/** What the API server says of a log that cannot be read. */
+let refusal: Error;
+
+beforeEach(async () => {
+  scene = await startScene();
+  cluster = scene.cluster;
+  [reads, printed, refusal] = [[], {}, apiError(500, 'InternalError', 'dial tcp 10.0.0.1:10250')];
+  const read = cluster.logs.bind(cluster);
+  cluster.logs = async (ns: string, pod: string, options?: { container?: string }) => {
+    const container = options?.container ?? '';
+    reads.push(container);
+    const text = printed[container];
+    if (text === undefined) throw refusal;
+    cluster.logTexts.set(`${ns}/${pod}`, text);
+    return read(ns, pod);
+  };
+  await makeSpace(cluster);
+  await startBuild(cluster);
+});
+afterEach(() => scene.stop());
+
+const status = () => cluster.peek(kinds.build, 's-1', 'b-1')?.status;
+const failure = (): BuildFailure | undefined => status()?.failure;
+const running = { running: {} };
+const failed = (): Promise<void> => scene.until(() => expect(status()?.state).toBe('FAILED'));
+
+/** As lifecycle 0.20 prints it when no group passes. */
+const detected = ['nodejs', 'go', 'python', 'staticfile', 'binary', 'ruby', 'php', 'java'].flatMap((id) => [
+  `======== Output: kf/${id}@1.0.0 ========`,
+  `kf/${id}: looked for a file of ${id} in the app's folder; there is none`,
+  '======== Results ========',
+  `fail: kf/${id}@1.0.0`,
+  'skip: kf/procfile@1.0.0',
+]);
+const noMatch = [...detected, 'ERROR: No buildpack groups passed detection.', 'ERROR: failed to detect: no buildpacks participating'];
+
+/** The pod and its Job are gone, as six hours later, and the next controller looks at everything. */
+async function later(): Promise<void> {
+  await cluster.delete(podType, 's-1', 'b-1-x');
+  await cluster.delete(jobType, 's-1', 'b-1');
+  await scene.stop();
+  scene = await startScene(cluster);
+  await settled(cluster);
+}
+
+async function expectNoMoreWork(): Promise<void> {
+  await settled(cluster);
+  const [written, read] = [cluster.writes.length, reads.length];
+  await settled(cluster);
+  expect(cluster.writes.slice(written).filter((write) => !isElection(write))).toEqual([]);
+  expect(reads).toHaveLength(read);
+}
+
+describe('a build that failed', () => {
+  test('keeps with its end what every detector looked for, before its pod is ended, and it stays', async () => {
+    printed = { build: `${noMatch.join('\n')}\n` };
+    await runPod(scene, { source: ended(0), registry: running, build: ended(20, noMatch.slice(-12).join('\n')) });
+    await failed();
+    const kept = { lane: 'build', exitCode: 20, reason: 'NoBuildpackMatched', cause: 'no-buildpack', pod: 'b-1-x', logTail: noMatch };
+    expect(failure()).toEqual(kept);
+    expect(reads).toEqual(['build']);
+    await scene.until(() => expect(cluster.peek(podType, 's-1', 'b-1-x')?.spec?.activeDeadlineSeconds).toBe(1));
+    const writes = cluster.writes.map(({ kind, body }) => [kind, JSON.stringify(body)] as const);
+    const at = (wanted: string, text: string) => writes.findIndex(([kind, body]) => kind === wanted && body.includes(text));
+    for (const kind of ['BuildWorkload', 'CFBuild']) expect(at(kind, '"type":"Succeeded","status":"False"')).toBe(at(kind, 'looked for'));
+    expect(at('BuildWorkload', 'looked for')).toBeGreaterThan(-1);
+    expect(at('Pod', 'activeDeadlineSeconds')).toBeGreaterThan(at('BuildWorkload', 'looked for'));
+    await later();
+    expect(failure()).toEqual(kept);
+  });
+
+  test('keeps at most 8 KiB, with the first and the last line', async () => {
+    printed = { build: ['first', ...Array.from({ length: 200 }, () => 'x\u001b[31m'.repeat(80)), 'last'].join('\n') };
+    await runPod(scene, { source: ended(0), registry: running, build: ended(51) });
+    await failed();
+    const { logHead, logOmitted = 0, logTail } = failure() ?? {};
+    expect(Buffer.byteLength(JSON.stringify({ logHead, logOmitted, logTail }))).toBeLessThanOrEqual(8 * 1024);
+    expect([logHead?.[0], logTail?.at(-1), failure()?.cause]).toEqual(['first', 'last', 'build-failed']);
+    expect((logHead?.length ?? 0) + logOmitted + (logTail?.length ?? 0)).toBe(202);
+  });
+
+  test.each([
+    ['the step that failed', { source: ended(1), registry: running, build: ended(99) }, {}, 'source'],
+    ['the registry', { source: ended(0), registry: ended(62), build: ended(99) }, {}, 'registry'],
+    [
+      'the step it had come to when its time was over',
+      { source: ended(0), registry: ended(137), build: ended(137) },
+      { reason: 'DeadlineExceeded' },
+      'build',
+    ],
+    [
+      'the source that was not there when its time was over',
+      { source: ended(137), registry: ended(137), build: ended(137) },
+      { reason: 'DeadlineExceeded' },
+      'source',
+    ],
+    ['the export, which ended well without a droplet', { source: ended(0), registry: ended(0), build: ended(0) }, {}, 'registry'],
+  ])('keeps the lines of %s', async (_, containers, more, container) => {
+    printed = { source: 'of source\n', registry: 'of registry\n', build: 'of build\n' };
+    await runPod(scene, containers, { phase: 'Failed', ...more });
+    await failed();
+    expect([failure()?.logTail, reads]).toEqual([[`of ${container}`], [container]]);
+  });
+
+  test.each([
+    ['the log is refused', apiError(500, 'InternalError', 'dial tcp'), 'The log of the pod could not be read.'],
+    ['the pod is gone', apiError(404, 'NotFound', 'pods "x"'), 'The pod was gone before its last lines were read.'],
+  ])('fails when %s, says so, and is read once', async (_, error, logLost) => {
+    refusal = error;
+    await runPod(scene, { source: ended(0), registry: ended(99), build: ended(51) }, { phase: 'Failed' });
+    await failed();
+    expect(failure()).toEqual({ lane: 'build', exitCode: 51, reason: 'BuildFailed', cause: 'build-failed', pod: 'b-1-x', logLost });
+    await expectNoMoreWork();
+    expect(reads).toEqual(['build']);
+  });
+
+  test('keeps the last lines of its kubelet when the log cannot be read', async () => {
+    await runPod(scene, { source: ended(0), registry: ended(99), build: ended(51, 'npm ci failed\n') }, { phase: 'Failed' });
+    await failed();
+    expect(failure()).toMatchObject({ cause: 'build-failed', logTail: ['npm ci failed'] });
+    expect(failure()).not.toHaveProperty('logLost');
+  });
+
+  test('whose pod is gone before its end was seen says so, and is looked at no more', async () => {
+    await runPod(scene, { source: running, registry: running, build: running });
+    await scene.until(() => expect(cluster.peek(kinds.buildWorkload, 's-1', 'b-1')?.status?.conditions).toBeDefined());
+    await cluster.delete(podType, 's-1', 'b-1-x');
+    const conditions = [{ type: 'Failed', status: 'True', message: 'Job has reached the specified backoff limit' }];
+    await cluster.mergePatch(jobType, 's-1', 'b-1', { status: { conditions } }, { subresource: 'status' });
+    await failed();
+    const logLost = 'The pod was gone before its last lines were read.';
+    expect(failure()).toEqual({ reason: 'BuildFailed', cause: 'build-failed', logLost });
+    await expectNoMoreWork();
+    expect(reads).toEqual([]);
+  });
+
+  test('whose image cannot be pulled has its cause, and no lines that could be lost', async () => {
+    const waiting = { waiting: { reason: 'ErrImagePull', message: 'not found' } };
+    await runPod(scene, { source: running, registry: waiting, build: waiting });
+    await scene.until(() => expect(scene.condition(kinds.build, 's-1', 'b-1', 'Staging')?.message).toContain('cannot be pulled'));
+    scene.pass(31_000);
+    await failed();
+    expect(failure()).toEqual({ reason: 'BuilderNotFound', cause: 'no-builder' });
+    expect(reads).toEqual([]);
+  });
+});
+
+test('a build that is refused before anything runs has its cause, and no lines that could be lost', async () => {
+  await startBuild(cluster, { guid: 'b-2', buildpacks: ['cobol'] });
+  await scene.until(() => expect(cluster.peek(kinds.build, 's-1', 'b-2')?.status?.state).toBe('FAILED'));
+  expect(cluster.peek(kinds.build, 's-1', 'b-2')?.status?.failure).toEqual({ reason: 'InvalidBuildpacks', cause: 'unknown' });
+});
