@@ -20,7 +20,7 @@ beforeAll(async () => {
   folder = await mkdtemp(path.join(tmpdir(), 'kf-build-'));
 });
 afterAll(async () => {
-  for (const app of ['nosy', 'greedy', 'slow', 'static']) await kf.run(['delete', app, '-f', '-r']);
+  for (const app of ['nosy', 'greedy', 'slow', 'static', 'unmatched']) await kf.run(['delete', app, '-f', '-r']);
   await kf.remove();
   await rm(folder, { recursive: true, force: true });
 });
@@ -71,6 +71,26 @@ describe('a build', () => {
     expect([good.code, good.stderr]).toEqual([0, expect.not.stringContaining('FAILED')]);
   });
 
+  test('that no buildpack recognises keeps what each of them looked for when its Job is gone, also for an auditor', async () => {
+    const space = ringEnv('KF_TEST_SPACE_GUID');
+    const auditor = await Kf.create('auditor');
+    try {
+      expect((await kf.run(['push', 'unmatched', '-p', path.join(fixtures, 'no-match')])).code).toBe(1);
+      const first = await why(auditor, 'unmatched', '--build');
+      expect(first).toMatchObject({ kind: 'build', state: 'failed', cause: 'no-buildpack', container: 'build' });
+      for (const file of ['package.json', 'go.mod', 'requirements.txt', 'Staticfile or index.html', 'Procfile or an executable file'])
+        expect([...(first.log?.head ?? []), ...(first.log?.tail ?? [])]).toContainEqual(expect.stringContaining(`looked for ${file}`));
+      // As the cluster does after six hours. The Job has the name of the build.
+      await kubectl('delete', 'job', '-n', space, first.name);
+      const selector = `korifi.cloudfoundry.org/build-guid=${first.name}`;
+      await until('its pod to go', async () => (await kubectl('get', 'pods', '-n', space, '-l', selector, '-o', 'name')).trim() === '');
+      expect({ ...(await why(auditor, 'unmatched', '--build')), events: [] }).toEqual({ ...first, events: [] });
+      expect({ ...(await why(auditor, 'unmatched')), events: [] }).toEqual({ ...first, events: [] });
+    } finally {
+      await auditor.remove();
+    }
+  });
+
   test('whose pod is deleted ends with that cause, leaves no credential and does not start again', async () => {
     const space = ringEnv('KF_TEST_SPACE_GUID');
     const push = kf.run(['push', 'slow', '-p', await installingApp(folder, 'slow', 'echo WAITING; sleep 120')]);
@@ -87,6 +107,7 @@ describe('a build', () => {
     const ran = await push;
     expect(ran.code).toBe(1);
     expect(ran.stderr).toMatch(/The build's pod is gone/);
+    expect((await why(kf, 'slow', '--build')).logLost).toBe('The pod was gone before its last lines were read.');
     const build = pod.metadata.labels['korifi.cloudfoundry.org/build-guid'] ?? '';
     await until(
       'the credential to be gone',

@@ -55,15 +55,22 @@ test('the cause of a version that failed stays after its return, without its pod
 });
 
 test.each([
-  ['with an exit code', 'exit 3', 'exit-code'],
-  ['by too much memory', "node -e 'const a = []; for (;;) a.push(Buffer.alloc(8e6, 1))'", 'oom'],
-])('the cause of a task that ended %s stays when its pod is gone', async (_, command, cause) => {
+  ['with an exit code', 'echo at work; exit 3', 'exit-code', ['at work']],
+  [
+    'because its command does not exist',
+    'echo at work; no-such-program',
+    'command-not-found',
+    ['at work', 'no-such-program:', 'not found'],
+  ],
+  ['by too much memory', "node -e 'const a = []; for (;;) a.push(Buffer.alloc(8e6, 1))'", 'oom', []],
+])('the cause of a task that ended %s stays when its pod is gone', async (_, command, cause, lines) => {
   const { id, guid: task } = await developer.kf.json<{ id: number; guid: string }>('run-task', app, '-c', command, '-m', '64M');
   const ended = await until('the end of the task', async () => {
     const details = await why(auditor.kf, app, '--task', String(id));
     return details.state === 'failed' && details;
   });
   expect(ended.cause).toBe(cause);
+  for (const line of lines) expect(ended.log?.tail).toContainEqual(expect.stringContaining(line));
   // As the cluster does after six hours.
   await kubectl('delete', 'job', '-n', place.space, task);
   await until('its pod to go', async () => (await pods(`korifi.cloudfoundry.org/task-guid=${task}`)).length === 0);
@@ -71,4 +78,5 @@ test.each([
   const { state, message } = await why(auditor.kf, app, '--task', String(id));
   expect([state, message]).toEqual(['failed', ended.message]);
   expect((await why(auditor.kf, app, '--task', String(id))).cause).toBe(cause);
+  expect(core(await why(auditor.kf, app, '--task', String(id)))).toEqual(core(ended));
 });

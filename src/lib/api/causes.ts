@@ -211,6 +211,10 @@ export function causeOfBuild(reason: string | undefined, message: string): Cause
   return ofBuilds[reason ?? ''] ?? 'unknown';
 }
 
+/** The code in the status of a failed build. The controller of an earlier kf wrote none. */
+export const causeOfFailedBuild = ({ cause, reason }: { cause?: string; reason?: string }, message: string): CauseCode =>
+  cause === undefined ? causeOfBuild(reason, message) : readCause(cause);
+
 /** The code of a failed task. @param message the sentence of its condition */
 export function causeOfTask(reason: string | undefined, message: string): CauseCode {
   if (reason === 'ImagePull') return causeOfPull(message, /^The image (\S+) cannot/.exec(message)?.[1]);

@@ -402,6 +402,8 @@ export interface WhyDetails {
   exitCode?: number;
   /** First and last lines of what failed. */
   log?: { head: string[]; omitted: number; tail: string[] };
+  /** One sentence: why a build or a task has no lines, although there may have been some. */
+  logLost?: string;
   /** The newest first. */
   events: WhyEvent[];
   /** What the revision that failed has changed since the one that served last. */

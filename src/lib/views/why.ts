@@ -32,8 +32,8 @@ function factsOf({ version, failedChange, ...details }: WhyDetails, timeZone: st
   return known.length === 0 ? [] : [line(), pairs(...known)];
 }
 
-function logOf({ log }: WhyDetails): Block[] {
-  if (log === undefined || log.tail.length === 0) return [];
+function logOf({ log, logLost }: WhyDetails): Block[] {
+  if (log === undefined || log.tail.length === 0) return logLost === undefined ? [] : [line(), line(`no last lines: ${logLost}`)];
   const { head, omitted, tail } = log;
   const gap = omitted === 0 ? [] : [`... ${omitted} ${omitted === 1 ? 'line' : 'lines'} left out ...`];
   return [line(), line('last lines:'), ...[...head, ...gap, ...tail].map((text) => line(`   ${text}`))];

@@ -2,12 +2,13 @@
 
 import { adviceOn } from '../../api/advice.ts';
 import { awaitedIn } from '../../api/awaited.ts';
-import { causeOfBuild, type CauseCode } from '../../api/causes.ts';
+import { causeOfFailedBuild, type CauseCode } from '../../api/causes.ts';
 import { findCondition } from '../../api/conditions.ts';
 import { conditionTypes, kinds, labels } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
 import type { CFBuild } from '../../api/types.generated.ts';
 import { minutesOf, timeoutFrom, twiceAsLong } from '../../cf/timeouts.ts';
+import { defined } from '../../defined.ts';
 import { KfError, messageOf } from '../../errors.ts';
 import { watchObject } from '../../kube/watch-list.ts';
 import { stagingLines } from '../../logs/format.ts';
@@ -92,8 +93,9 @@ function buildFailure(session: SpaceSession, { appName, build, tail, again }: Fa
   const message = condition?.message ?? 'the cause is unknown';
   // Our controller writes the class of the failure into a field, Korifi writes it in front of the message (`<reason>: <text>`); the condition's
   // own reason only says that the build failed.
-  const reason = build.status?.failure?.reason ?? /^([A-Z]\w+): /.exec(message)?.[1] ?? condition?.reason;
-  const cause = causeOfBuild(reason, message);
+  const { failure } = build.status ?? {};
+  const reason = failure?.reason ?? /^([A-Z]\w+): /.exec(message)?.[1] ?? condition?.reason;
+  const cause = causeOfFailedBuild(defined({ cause: failure?.cause, reason }), message);
   const hints = adviceOn(cause, { bin: session.bin, app: appName, ns: session.space.guid });
   return new KfError('build', `Error staging application: ${message}`, {
     hints: failsAgain.has(cause) || hints.includes(again) ? hints : [...hints, again],

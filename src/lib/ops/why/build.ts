@@ -1,7 +1,7 @@
 // Why a build failed.
 
 import { adviceOn } from '../../api/advice.ts';
-import { causeOfBuild } from '../../api/causes.ts';
+import { causeOfFailedBuild } from '../../api/causes.ts';
 import { findCondition } from '../../api/conditions.ts';
 import { conditionTypes, kinds, labels } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
@@ -10,7 +10,10 @@ import type { CFApp, CFBuild } from '../../api/types.generated.ts';
 import { defined } from '../../defined.ts';
 import { KfError } from '../../errors.ts';
 import type { SpaceSession } from '../../session/session.ts';
-import { warningsAbout } from './evidence.ts';
+import { lastLinesOf, warningsAbout } from './evidence.ts';
+
+/** The container that a failure is of which names none. */
+const buildContainer = 'build';
 
 /** Why this build failed, what it waits for, or that it succeeded. */
 export async function whyBuild(session: SpaceSession, app: Stored<CFApp>, build: Stored<CFBuild>): Promise<WhyDetails> {
@@ -21,20 +24,22 @@ export async function whyBuild(session: SpaceSession, app: Stored<CFApp>, build:
   const about = { kind: 'build' as const, name, ...defined({ since }) };
   if (state === 'STAGED')
     return { ...about, state: 'well', message: `Build '${name}' of app '${displayName}' succeeded.`, events: [], next: [] };
-  const events = await warningsAbout(session, new Set([name, app.metadata.name]));
+  const events = await warningsAbout(session, new Set([name, app.metadata.name, failure?.pod ?? name]));
   const condition = findCondition(build, state === 'FAILED' ? conditionTypes.succeeded : conditionTypes.staging);
   if (state !== 'FAILED') {
     const awaited = condition === undefined || condition.message === '' ? 'The build runs.' : condition.message;
     return { ...about, state: 'waiting', message: awaited, events, next: [`${bin} logs ${displayName}`] };
   }
   const said = condition?.message ?? '';
-  const cause = causeOfBuild(failure?.reason, said);
+  const cause = causeOfFailedBuild(failure ?? {}, said);
+  const log = await lastLinesOf(session, app, { container: failure?.lane ?? buildContainer, ...failure }, cause);
   return {
     ...about,
     state: 'failed',
     cause,
     message: `Error staging application: ${said === '' ? 'the cause is unknown.' : said}`,
     ...defined({ container: failure?.lane, exitCode: failure?.exitCode }),
+    ...log,
     events,
     next: adviceOn(cause, { bin, app: displayName, ns: space.guid }),
   };

@@ -1,9 +1,15 @@
-// The evidence of a failure: Warnings of Kubernetes about its objects.
+// The evidence of a failure: its last lines, and Warnings of Kubernetes about its objects.
 
 import { eventType, type KubeEvent } from '../../api/core.ts';
-import type { WhyEvent } from '../../api/results.ts';
+import type { CauseCode } from '../../api/causes.ts';
+import { linesIn, type KeptLines } from '../../api/kept-lines.ts';
+import type { Stored } from '../../api/object.ts';
+import type { WhyDetails, WhyEvent } from '../../api/results.ts';
+import type { CFApp } from '../../api/types.generated.ts';
+import { defined } from '../../defined.ts';
 import { isForbidden } from '../../kube/errors.ts';
 import type { SpaceSession } from '../../session/session.ts';
+import { logOfFailure } from '../apps/last-lines.ts';
 
 /** A screen has room for no more. */
 const mostEvents = 8;
@@ -14,6 +20,21 @@ const timeOf = (event: KubeEvent): string =>
 function shown(event: KubeEvent): WhyEvent {
   const { kind = '', name = '' } = event.involvedObject;
   return { time: timeOf(event), object: `${kind} ${name}`, reason: event.reason ?? '', message: (event.message ?? '').trim() };
+}
+
+/** What is kept of a build or a task that failed, and where its lines were read. */
+type KeptFailure = KeptLines & { pod?: string; container?: string; logLost?: string };
+
+/** The last lines that the controller kept of a build or a task, otherwise those that can be read now, or why there are none. */
+export async function lastLinesOf(
+  { cluster, signal }: SpaceSession,
+  app: Stored<CFApp>,
+  failure: KeptFailure,
+  cause: CauseCode,
+): Promise<Pick<WhyDetails, 'log' | 'logLost'>> {
+  // The kubelet of a lost node would be waited for until the time limit.
+  const log = cause === 'node-lost' ? linesIn(failure) : await logOfFailure(cluster, app, failure, signal);
+  return log.tail.length > 0 ? { log } : defined({ logLost: failure.logLost });
 }
 
 /** The names of objects. */

@@ -1,21 +1,18 @@
 // Why a task fails.
 
 import { adviceOn } from '../../api/advice.ts';
-import { causeOfRefusal, causeOfTask, causeWithLines, type CauseCode } from '../../api/causes.ts';
+import { causeOfRefusal, causeOfTask, causeWithLines, readCause, type CauseCode } from '../../api/causes.ts';
 import { findCondition } from '../../api/conditions.ts';
 import { conditionTypes, labels } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
 import { podRefusalOf } from '../../api/pod-refusal.ts';
 import type { TaskDetails, WhyDetails } from '../../api/results.ts';
-import type { CFApp, CFTask } from '../../api/types.generated.ts';
+import type { CFApp, CFTask, TaskFailure } from '../../api/types.generated.ts';
 import { defined } from '../../defined.ts';
 import type { SpaceSession } from '../../session/session.ts';
-import { noLines } from '../../kube/last-run.ts';
-import type { LogEnds } from '../../kube/lines.ts';
-import { readEnds } from '../apps/last-lines.ts';
 import { readPods } from '../instances/pods.ts';
 import { taskDetails } from '../tasks/tasks.ts';
-import { warningsAbout } from './evidence.ts';
+import { lastLinesOf, warningsAbout } from './evidence.ts';
 
 /** Why a task failed, what it waits for, or that it succeeded. */
 export async function whyTask(session: SpaceSession, app: Stored<CFApp>, task: Stored<CFTask>): Promise<WhyDetails> {
@@ -38,36 +35,35 @@ export async function whyTask(session: SpaceSession, app: Stored<CFApp>, task: S
   return { ...about, state: 'waiting', message: awaited, events, next: [`${bin} logs ${displayName}`] };
 }
 
-/** The kubelet of a lost node would be waited for until the time limit. */
-function endsOf(
-  { cluster, signal }: SpaceSession,
-  app: Stored<CFApp>,
-  place: { pod?: string; container?: string },
-  told: CauseCode,
-): Promise<LogEnds> {
-  return told === 'node-lost' ? Promise.resolve(noLines) : readEnds(cluster, app, place, signal);
+/** What the controller has kept of the failure; that of an earlier kf has kept nothing, and the pod may still say it. */
+async function failureOf(session: SpaceSession, app: Stored<CFApp>, task: Stored<CFTask>): Promise<TaskFailure> {
+  const { failure } = task.status ?? {};
+  if (failure !== undefined) return failure;
+  const pods = await readPods(session, app);
+  const pod = pods?.find(({ metadata }) => metadata.labels?.[labels.taskGuid] === task.metadata.name);
+  const exitCode = pod?.status?.containerStatuses?.[0]?.state?.terminated?.exitCode;
+  return defined({ pod: pod?.metadata.name, container: pod?.spec?.containers?.[0]?.name, exitCode });
 }
 
 async function whyFailed(session: SpaceSession, app: Stored<CFApp>, task: Stored<CFTask>): Promise<Omit<WhyDetails, 'kind' | 'name'>> {
   const details = taskDetails(task);
   const { reason, message } = findCondition(task, conditionTypes.failed) ?? { reason: '', message: '' };
-  const pods = await readPods(session, app);
-  const pod = pods?.find(({ metadata }) => metadata.labels?.[labels.taskGuid] === task.metadata.name);
-  const place = defined({ pod: pod?.metadata.name, container: pod?.spec?.containers?.[0]?.name });
+  const failure = await failureOf(session, app, task);
   const told = causeOfTask(reason, message);
-  const [log, events] = await Promise.all([
-    endsOf(session, app, place, told),
-    warningsAbout(session, new Set([task.metadata.name, place.pod ?? ''])),
+  const [lines, events] = await Promise.all([
+    lastLinesOf(session, app, failure, told),
+    warningsAbout(session, new Set([task.metadata.name, failure.pod ?? ''])),
   ]);
   const said = /exit code:? (\d+)/.exec(message)?.[1];
-  const ended = pod?.status?.containerStatuses?.[0]?.state?.terminated;
-  const exitCode = said === undefined ? ended?.exitCode : Number(said);
-  const cause = causeWithLines(told, exitCode, [...log.head, ...log.tail]);
+  const exitCode = said === undefined ? failure.exitCode : Number(said);
+  const { head = [], tail = [] } = lines.log ?? {};
+  const cause = failure.cause === undefined ? causeWithLines(told, exitCode, [...head, ...tail]) : readCause(failure.cause);
   return {
     state: 'failed',
     cause,
     message: cause === 'oom' ? outOfMemory(details) : (details.failureReason ?? 'The cause is unknown.'),
-    ...defined({ exitCode, log: log.tail.length === 0 ? undefined : log }),
+    ...defined({ exitCode }),
+    ...lines,
     events,
     next: nextFor(session, app, { cause, details }),
   };
