@@ -1,7 +1,8 @@
 // A session of everyday commands while programs are killed. Each turn has one fault at a time that the seed decides, then some commands in peace.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ringEnv, type Kf, type Ran } from '../support/kf.ts';
+import type { Kf } from '../support/kf.ts';
+import { Commands, sampleImage } from './commands.ts';
 import {
   apiServerAnswers,
   controllerReady,
@@ -42,11 +43,7 @@ type ServerFault = keyof typeof serverFaults;
 type Fault = ServerFault | 'command killed';
 export const faultNames = ['command killed', ...(Object.keys(serverFaults) as ServerFault[])] as const;
 
-/** Classes of errors that a command may end with while a program that it needs is away (docs/exit-codes.md): timeout, unreachable, accepted. */
-const honest = new Set([9, 11, 12]);
 const waitsForInstances: ReadonlySet<StepName> = new Set(['push', 'restart', 'start', 'rollback', 'scale', 'stop']);
-const mostTries = 8;
-const pauseMs = 5_000;
 
 export interface SessionOptions {
   seed: number;
@@ -79,7 +76,7 @@ export class ChaosSession {
   readonly #random: () => number;
   readonly #apps: Map<string, Declared | undefined>;
   readonly #tally = new Tally(faultNames, stepNames);
-  readonly #findings: string[] = [];
+  readonly #commands: Commands;
   /** Milliseconds of each step without a fault. */
   readonly #quickest = new Map<StepName, number>();
   #steps: StepName[] = [];
@@ -89,6 +86,7 @@ export class ChaosSession {
     this.#kf = kf;
     this.#options = options;
     this.#random = chance(options.seed);
+    this.#commands = new Commands(kf, this.#tally, options.log);
     this.#apps = new Map(options.apps.map((name) => [name, undefined]));
   }
 
@@ -105,7 +103,7 @@ export class ChaosSession {
     }
     await apiServerAnswers();
     await controllerReady();
-    return { declared: this.#apps, tally: this.#tally, findings: this.#findings };
+    return { declared: this.#apps, tally: this.#tally, findings: this.#commands.findings };
   }
 
   /** After the time, until each step was hit; a fault can come too late for a quick step. */
@@ -149,7 +147,7 @@ export class ChaosSession {
   async #make(name: string, step: StepName, turn: Turn): Promise<void> {
     const app = this.#apps.get(name);
     const target = step === 'rollback' && app !== undefined ? await this.#earlier(name, app) : undefined;
-    const args = commandOf(step, name, app, turn.draw, image, target);
+    const args = commandOf(step, name, app, turn.draw, sampleImage, target);
     const started = Date.now();
     await this.#untilDone(step, args, turn);
     const took = Date.now() - started;
@@ -172,18 +170,18 @@ export class ChaosSession {
   }
 
   async #revisions(name: string): Promise<{ version: number; deployed: boolean; deployable: boolean }[]> {
-    const ran = await this.#again(['revisions', name, '--json'], 'none');
+    const ran = await this.#commands.again(['revisions', name, '--json'], () => 'none');
     return (JSON.parse(ran.stdout) as { result: { version: number; deployed: boolean; deployable: boolean }[] }).result;
   }
 
   async #untilDone(step: StepName, args: string[], { fault, delayMs }: Turn): Promise<void> {
-    if (fault === undefined) return void (await this.#again(args, 'none'));
+    if (fault === undefined) return void (await this.#commands.again(args, () => 'none'));
     this.#tally.commands += 1;
     if (fault === 'command killed') {
       const { code, milliseconds } = await interrupted(this.#kf.start(args), 'SIGKILL', delayMs);
       if (code === null) this.#tally.hit(fault, step);
       else this.#options.log(`  ${args.join(' ')} had ended before it was killed (${code}, ${Math.round(milliseconds)} ms)`);
-      return void (await this.#again(args, fault));
+      return void (await this.#commands.again(args, () => fault));
     }
     const running = { now: true };
     const inject = async (): Promise<void> => {
@@ -192,39 +190,11 @@ export class ChaosSession {
       await serverFaults[fault]();
     };
     const injected = inject();
-    const ran = await this.#run(args).finally(() => (running.now = false));
+    const ran = await this.#commands.run(args).finally(() => (running.now = false));
     await injected;
     if (ran.code !== 0) {
-      this.#failed(args, fault, ran);
-      await this.#again(args, fault);
+      this.#commands.failed(args, fault, ran);
+      await this.#commands.again(args, () => fault);
     }
   }
-
-  #run(args: string[]): Promise<Ran> {
-    return this.#kf.run(args, { env: { KF_EXIT_CODES: 'class' } });
-  }
-
-  /** Runs a command as a user does who tries again. @throws Error when it fails all the time */
-  async #again(args: string[], fault: string): Promise<Ran> {
-    for (let left = mostTries; ; left -= 1) {
-      this.#tally.commands += 1;
-      const ran = await this.#run(args);
-      if (ran.code === 0) return ran;
-      this.#failed(args, fault, ran);
-      if (left === 1) throw new Error(`kf ${args.join(' ')} still fails: ${ran.stderr}`);
-      await sleep(pauseMs);
-    }
-  }
-
-  #failed(args: string[], fault: string, { code, stderr, stdout }: Ran): void {
-    const message = (stderr === '' ? stdout : stderr).trim().split('\n').slice(0, 3).join(' / ');
-    const failure = { command: args.slice(0, 2).join(' '), fault, class: code, message };
-    this.#tally.failures.push(failure);
-    this.#options.log(`  failed: ${args.join(' ')}: class ${code}\n${stderr}`);
-    if (!honest.has(code)) this.#findings.push(`kf ${args.join(' ')} (${fault}) ended with class ${code}: ${message}`);
-  }
-}
-
-function image(version: number): string {
-  return `${ringEnv('KF_CLUSTER_NODE_REGISTRY')}/kf/sample:${version}`;
 }

@@ -13,6 +13,7 @@ export class Tally {
   readonly #steps: readonly string[];
   readonly #hits = new Map<string, number>();
   readonly #longest = new Map<string, number>();
+  readonly #made = new Map<string, number>();
   readonly failures: Failure[] = [];
   commands = 0;
 
@@ -30,8 +31,15 @@ export class Tally {
     return this.#hits.get(`${fault}\n${step}`) ?? 0;
   }
 
+  /** A step has ended, with all tries of its command. */
   took(step: string, milliseconds: number): void {
+    this.#made.set(step, this.made(step) + 1);
     this.#longest.set(step, Math.max(this.#longest.get(step) ?? 0, milliseconds));
+  }
+
+  /** How often the step was made. */
+  made(step: string): number {
+    return this.#made.get(step) ?? 0;
   }
 
   /** Steps during which no fault happened. */
@@ -50,10 +58,10 @@ export class Tally {
     const line = (cells: readonly (string | number)[]): string => `| ${cells.join(' | ')} |`;
     const seconds = (step: string): string => ((this.#longest.get(step) ?? 0) / 1_000).toFixed(1);
     return [
-      line(['step', ...this.#faults, 'longest, s']),
-      line(['---', ...this.#faults.map(() => '---'), '---']),
-      ...this.#steps.map((step) => line([step, ...this.#faults.map((fault) => this.hits(fault, step)), seconds(step)])),
-      line(['all', ...this.#faults.map(total), '']),
+      line(['step', 'made', ...this.#faults, 'longest, s']),
+      line(['---', '---', ...this.#faults.map(() => '---'), '---']),
+      ...this.#steps.map((step) => line([step, this.made(step), ...this.#faults.map((fault) => this.hits(fault, step)), seconds(step)])),
+      line(['all', this.#steps.reduce((sum, step) => sum + this.made(step), 0), ...this.#faults.map(total), '']),
       `${this.commands} commands; ${this.failures.length} ended with an error and were run again:`,
       ...this.failures.map((one) => `  ${one.command} (${one.fault}): class ${one.class}, ${one.message}`),
     ].join('\n');

@@ -38,6 +38,13 @@ export async function asDeclared(kf: Kf, name: string, declared: Declared | unde
   if (!declared.extraRoute) await notFound(extraHostOf(name));
 }
 
+/** Compares the bindings of the app's service with what was declared. @throws Error with both */
+export const boundAsDeclared = (kf: Kf, name: string, declared: Declared): Promise<void> =>
+  holds(`the bindings of ${serviceOf(name)}`, declared.bound ? [`${name}: create succeeded`] : [], async () => {
+    const { boundApps } = await kf.json<{ boundApps: { name: string; status: string }[] }>('service', serviceOf(name));
+    return boundApps.map((app) => `${app.name}: ${app.status}`);
+  });
+
 /** Waits until what is seen is as expected. @throws Error with both */
 async function holds(what: string, expected: unknown, see: () => Promise<unknown>): Promise<void> {
   let seen: unknown;
