@@ -1,24 +1,11 @@
-// The cause of a failed health check by the kubelet's words about the check, and of an end by the app's last lines. Pure.
+// What helps against a failed check, by the kubelet's words about it, and the cause of an end by the app's last lines. Pure.
 
-import { causeWithLines, portIn, type CauseCode } from '../../lib/api/causes.ts';
+import { causeWithLines, portIn } from '../../lib/api/causes.ts';
+import { isRefused, isUnconnected, statusIn } from '../../lib/api/check-words.ts';
 import type { LogEnds } from '../../lib/kube/lines.ts';
 import type { Expectations, Problem } from './instances.ts';
 
 const listen = 'The app must listen on 0.0.0.0 at the port in $PORT, not on 127.0.0.1.';
-
-/** The check did not get as far as a connection, and nobody refused it either. */
-const notConnected = /\bdial \S+ \S+: (i\/o timeout|connect: (connection timed out|no route to host))|while waiting for connection/;
-
-const statusIn = (said: string): string | undefined => /HTTP probe failed with statuscode: (\d{3})/.exec(said)?.[1];
-const refused = (said: string): boolean => said.includes('connection refused');
-
-/** The cause of a failed check by the same words. Without them, only the time is known. */
-export function causeOfCheck(said: string | undefined, { path }: Partial<Expectations>): CauseCode {
-  if (said === undefined) return 'start-timeout';
-  if (statusIn(said) !== undefined) return 'health-http';
-  if (refused(said)) return 'not-listening';
-  return path === undefined || notConnected.test(said) ? 'health-port' : 'health-http';
-}
 
 /**
  * Sentences on why a check got no good answer and on what helps. The kubelet's words come from its HTTP and TCP probers (kubernetes/pkg/probe):
@@ -35,8 +22,8 @@ export function whyUnanswered(said: string | undefined, { port, path }: Partial<
     const alone = isOwn ? '' : ", or '-u port' for a check of the port alone";
     return `${answer} Another path: ${attributes}-http-endpoint in the manifest${alone}.`;
   }
-  if (refused(said)) return `Nothing answers at that port from outside of the app's container. ${listen} ${quoted}`;
-  if (notConnected.test(said))
+  if (isRefused(said)) return `Nothing answers at that port from outside of the app's container. ${listen} ${quoted}`;
+  if (isUnconnected(said))
     return `The connection was not accepted: nothing answers at that address and port, the network drops the packets, or the app is too busy to accept it. ${quoted}`;
   if (/deadline exceeded|timeout|Timeout/.test(said))
     return `The app takes connections but is too slow to answer: ${attributes}-invocation-timeout in the manifest gives it longer. ${quoted}`;

@@ -2,11 +2,12 @@
 
 import type { Stored } from '../../lib/api/object.ts';
 import { statefulSetType } from '../../lib/api/core.ts';
+import { causeOfCheck } from '../../lib/api/check-words.ts';
 import { kinds } from '../../lib/api/group.ts';
 import type { CauseCode } from '../../lib/api/causes.ts';
 import type { AppWorkload, CFApp, CFProcess, DeploymentStatus } from '../../lib/api/types.generated.ts';
 import { generationOf, statefulSetNameOf, stopSecondsOf } from '../../templates/stateful-set.ts';
-import { causeOfCheck, whyUnanswered, withLines } from '../instances/failed-check.ts';
+import { whyUnanswered, withLines } from '../instances/failed-check.ts';
 import { untilCaughtUp } from '../instances/first-sight.ts';
 import type { Expectations, Instance, Instances, Problem } from '../instances/instances.ts';
 import { problemOfRefusal } from '../instances/pod-instances.ts';

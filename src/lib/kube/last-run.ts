@@ -19,8 +19,8 @@ export interface ContainerPlace {
   container: string;
 }
 
-/** A run of a container: the one that failed last, or the one that goes on. */
-export type Run = 'failed' | 'present';
+/** A run of a container: the one that failed last, the one that goes on, or the last one that has ended, which another pod of the name may have had. */
+export type Run = 'failed' | 'present' | 'ended';
 
 /** Which run is read, and how much of it is kept. */
 export interface ReadRun {
@@ -41,19 +41,20 @@ export async function readLastRun(
 ): Promise<LogEnds> {
   if (status !== undefined && status.containerID === undefined) return noLines;
   // In the back-off before a restart, the kubelet serves the same run as the previous and as the present one.
-  const hasPrevious = run === 'failed' && status !== undefined && status.state?.terminated === undefined && status.restartCount > 0;
+  const hasPrevious = run !== 'present' && status !== undefined && status.state?.terminated === undefined && status.restartCount > 0;
+  const mayBePresent = run !== 'ended' || (status !== undefined && status.state?.running === undefined);
   const read = async (previous: boolean): Promise<LogEnds> => {
     const stream = (await cluster.logs(ns, pod, { container, previous, signal })) as AsyncIterable<Buffer>;
     return endsOf(linesFrom(upTo(stream, mostBytes), { keepRest: true, longest: longestLine }), size);
   };
-  if (!hasPrevious) return read(false);
+  if (!hasPrevious) return mayBePresent ? read(false) : noLines;
   const isRefused = (error: unknown): LogEnds => {
     if (error instanceof KubeError && error.status === 400) return noLines;
     throw error;
   };
   const ends = await read(true).catch(isRefused);
   // The kubelet may not keep the run before any more.
-  return ends.tail.length > 0 ? ends : read(false);
+  return ends.tail.length > 0 || !mayBePresent ? ends : read(false);
 }
 
 /** The last lines that the kubelet keeps of a container that failed; they outlive its log. */

@@ -245,6 +245,65 @@ describe('an app whose instance was restarted long ago, and whose readiness chec
   });
 });
 
+describe('an app whose instance ended again and again, and runs now', () => {
+  const pod = 'shop-0123456789-0';
+  const start = Math.floor(Date.now() / 1_000) * 1_000;
+  const at = (seconds: number): string => new Date(start + seconds * 1_000).toISOString();
+  const end = (seconds: number) => {
+    const said = 'exit_description: APP/PROC/WEB: Exited with status 137, exit_status: 137';
+    const description = `index: 0, reason: CRASHED, instance: ${pod}, ${said}`;
+    return JSON.stringify({ time: at(seconds), type: 'app.crash', actor: 'web', description });
+  };
+
+  beforeEach(async () => {
+    await scene.ok(...push);
+    processStatus({ instancesStatus: { '0': { state: 'RUNNING' } } });
+    const metadata = { name: eventsName(nameOf(scene.app())), namespace: ns };
+    await scene.cluster.add(configMapType, { metadata, data: { 1: end(60), 2: end(120) } });
+    scene.cluster.server.on(`GET /api/v1/namespaces/${ns}/pods/${pod}/log.*`, (call) =>
+      call.text(call.query.get('previous') === 'true' ? 'too slow\n' : 'of the present run\n'),
+    );
+    await scene.cluster.add(eventType, {
+      metadata: { name: `${pod}.1`, namespace: ns },
+      involvedObject: { kind: 'Pod', name: pod },
+      type: 'Warning',
+      reason: 'Unhealthy',
+      message: 'Liveness probe failed: HTTP probe failed with statuscode: 503',
+      lastTimestamp: at(110),
+    });
+  });
+
+  async function hasPod(restartCount: number): Promise<void> {
+    const status = {
+      ...{ name: 'application', restartCount, containerID: 'c://2', ready: true, started: true, image: '', imageID: '' },
+      state: { running: { startedAt: at(121) } },
+    };
+    const spec = { containers: [{ name: 'application', image: 'any' }] };
+    await scene.cluster.add(podType, { metadata: { name: pod, namespace: ns }, spec, status: { containerStatuses: [status] } });
+  }
+
+  it('has the lines of the run that ended, the Events of its pod, and the health check that ended it', async () => {
+    await hasPod(2);
+    expect(await asJson('shop')).toMatchObject({
+      state: 'failed',
+      cause: 'health-http',
+      message: expect.stringMatching(
+        /^Instance 0 runs, and ended 2 times since .* Exited with status 137\. It was stopped because its health check failed\. .* statuscode: 503$/,
+      ) as string,
+      exitCode: 137,
+      log: { tail: ['too slow'] },
+      events: [{ object: `Pod ${pod}`, reason: 'Unhealthy' }],
+    });
+  });
+
+  it('has no lines when another pod of its name runs', async () => {
+    await hasPod(0);
+    const explained = await asJson('shop');
+    expect(explained).toMatchObject({ cause: 'health-http', events: [{ reason: 'Unhealthy' }] });
+    expect(explained).not.toHaveProperty('log');
+  });
+});
+
 it('an app that is stopped while its build runs is explained by the build', async () => {
   await scene.ok(...push);
   await scene.ok('stop', 'shop');

@@ -41,6 +41,8 @@ describe('an app whose instances run', () => {
       since: '2026-08-07T10:18:00Z',
       instance: 0,
       exitCode: 7,
+      pod: 'shop-0',
+      run: 'ended',
     });
   });
 
@@ -51,6 +53,12 @@ describe('an app whose instances run', () => {
     ['node-lost', [lost('18:00'), lost('19:00')]],
   ])('has the cause %s of the last end', (cause, events) => {
     expect(ended(events, { now })?.cause).toBe(cause);
+  });
+
+  test('has the pod of its end, except on a node whose kubelet does not answer', () => {
+    expect(ended([crash('18:00', 137, 0, ' (out of memory)')], { now })).toMatchObject({ pod: 'shop-0', run: 'ended' });
+    expect(ended([evicted('18:00')], { now })).toMatchObject({ pod: 'shop-0' });
+    expect(ended([lost('18:00')], { now })).not.toHaveProperty('pod');
   });
 
   test.each([
@@ -65,6 +73,8 @@ describe('an app whose instances run', () => {
       since: '2026-08-07T10:19:00Z',
       instance: 1,
       exitCode: 7,
+      pod: 'shop-0',
+      run: 'ended',
     });
   });
 
@@ -79,6 +89,8 @@ describe('an app whose instances run', () => {
       process: 'worker',
       instance: 0,
       exitCode: 7,
+      pod: 'shop-0',
+      run: 'ended',
     });
   });
 
@@ -110,6 +122,8 @@ describe('an eviction that is not recorded yet', () => {
       message: `Instance 2 runs, and ended once, at 2026-08-07T10:19:00Z: ${full.trim()}`,
       since: '2026-08-07T10:19:00Z',
       instance: 2,
+      pod: 'shop-3b5-0123456789-2',
+      run: 'ended',
     });
   });
 

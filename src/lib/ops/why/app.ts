@@ -8,7 +8,7 @@ import { configMapType } from '../../api/core.ts';
 import { annotations, conditionTypes, kinds, labels } from '../../api/group.ts';
 import { changeOf } from '../../api/held.ts';
 import type { Stored } from '../../api/object.ts';
-import type { WhyDetails, WhyEvent } from '../../api/results.ts';
+import type { WhyDetails } from '../../api/results.ts';
 import { revisionsName } from '../../api/revisions.ts';
 import { canaryOf, hasPaused, type CanaryProgress } from '../../api/rollout.ts';
 import { readVerdicts, type Verdict } from '../../api/verdicts.ts';
@@ -28,8 +28,9 @@ import { diffRevisions } from '../apps/revision-diff.ts';
 import { findRevisions, pickRevision } from '../apps/revisions.ts';
 import { absentAfterMs, controllerLog, nobodyTookUp, unlessAbsent } from '../controller-wait.ts';
 import { createdAt, isUnderWay, newestOf, whyBuild } from './build.ts';
+import { withChecks } from './checks.ts';
 import { recordedEnd } from './endings.ts';
-import { warningsAbout } from './evidence.ts';
+import { allWarningsAbout, mostEvents } from './evidence.ts';
 import { failureNow, ofInstances, type Finding } from './instances.ts';
 
 interface Parts {
@@ -150,39 +151,23 @@ function namesOf({ app, processes }: Parts, pod: string | undefined): Set<string
   ]);
 }
 
-/** What the kubelet says of the last check of the readiness of the pod. */
-function lastReadiness(events: readonly WhyEvent[], pod: string | undefined): string {
-  const prefix = 'Readiness probe failed: ';
-  const event = events.find(
-    ({ object, reason, message }) => object === `Pod ${pod ?? ''}` && reason === 'Unhealthy' && message.startsWith(prefix),
-  );
-  return event === undefined ? '' : ` The last check said: ${event.message.slice(prefix.length)}`;
-}
-
-async function explain(session: SpaceSession, parts: Parts, { pod, run, readiness, ...finding }: Finding): Promise<WhyDetails> {
+async function explain(session: SpaceSession, parts: Parts, found: Finding): Promise<WhyDetails> {
   const { app } = parts;
   const { cluster, signal, bin, space } = session;
   const { displayName: name } = app.spec;
-  const { cause, process, container } = finding;
-  if (finding.state === 'well' && cause === undefined) return { kind: 'app', name, ...finding, events: [], next: finding.next ?? [] };
-  const [log, events, memoryMB] = await Promise.all([
-    finding.log ?? logOf(session, app, defined({ cause, pod, container, run })),
-    warningsAbout(session, namesOf(parts, pod)),
+  const { cause, process, container, pod, run } = found;
+  if (found.state === 'well' && cause === undefined) return { kind: 'app', name, ...found, events: [], next: found.next ?? [] };
+  const [log, warnings, memoryMB] = await Promise.all([
+    found.log ?? logOf(session, app, defined({ cause, pod, container, run })),
+    allWarningsAbout(session, namesOf(parts, pod)),
     cause === undefined ? undefined : memoryAskedFor(cluster, app, cause, process, signal),
   ]);
-  const about = {
-    bin,
-    app: name,
-    ns: space.guid,
-    process,
-    memoryMB,
-    isBuilt: isBuilt(app),
-    hasServed: hasServed(app),
-    hasOwnReadiness: readiness === 'own',
-  };
-  const advice = cause === undefined ? [] : adviceOn(cause, about);
-  const message = readiness === undefined ? finding.message : `${finding.message}${lastReadiness(events, pod)}`;
-  return { kind: 'app', name, ...finding, message, ...(log.tail.length === 0 ? {} : { log }), events, next: finding.next ?? advice };
+  const { pod: _pod, run: _run, readiness, ...finding } = withChecks(found, warnings);
+  const hasOwnReadiness = readiness === 'own';
+  const about = { bin, app: name, ns: space.guid, process, memoryMB, isBuilt: isBuilt(app), hasServed: hasServed(app), hasOwnReadiness };
+  const advice = finding.cause === undefined ? [] : adviceOn(finding.cause, about);
+  const lines = log.tail.length === 0 ? {} : { log };
+  return { kind: 'app', name, ...finding, ...lines, events: warnings.slice(0, mostEvents), next: finding.next ?? advice };
 }
 
 async function logOf(

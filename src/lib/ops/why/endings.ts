@@ -24,6 +24,10 @@ export interface RecordedEnd {
   process?: string;
   instance: number;
   exitCode?: number;
+  /** Left out for one on a node that does not answer: its kubelet would be waited for. */
+  pod?: string;
+  /** Its lines are those of this run. */
+  run: 'ended';
 }
 
 /** So many ends within this time are not a single mishap. */
@@ -76,6 +80,7 @@ function summary(ends: readonly End[]): RecordedEnd | undefined {
   const last = ends.at(-1);
   if (last === undefined) return undefined;
   const { process, index, text, time, exitCode } = last;
+  const cause = causeOfEnd(last);
   const own = ends.filter((end) => end.index === index && ownerOf(end) === ownerOf(last));
   const isRepeated = own.length >= manyEnds;
   const times = isRepeated ? `${String(own.length)} times since ${own[0]?.time ?? ''}. The last time: ` : `once, at ${time}: `;
@@ -83,7 +88,8 @@ function summary(ends: readonly End[]): RecordedEnd | undefined {
   const place = process === undefined || process === webProcess ? '' : ` of '${process}'`;
   const message = `Instance ${index}${place} runs, and ended ${times}${said}${said.endsWith('.') ? '' : '.'}`;
   const state = isRepeated ? 'failed' : 'well';
-  return { state, cause: causeOfEnd(last), message, since: time, instance: Number(index), ...defined({ process, exitCode }) };
+  const pod = cause === 'node-lost' || last.pod === '' ? undefined : last.pod;
+  return { state, cause, message, since: time, instance: Number(index), run: 'ended', ...defined({ process, exitCode, pod }) };
 }
 
 /** Reads the Events of evictions, which a kubelet writes before the pod is gone. */

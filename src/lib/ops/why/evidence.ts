@@ -12,7 +12,7 @@ import type { SpaceSession } from '../../session/session.ts';
 import { logOfFailure } from '../apps/last-lines.ts';
 
 /** A screen has room for no more. */
-const mostEvents = 8;
+export const mostEvents = 8;
 
 const timeOf = (event: KubeEvent): string =>
   event.series?.lastObservedTime ?? event.lastTimestamp ?? event.eventTime ?? event.metadata.creationTimestamp ?? '';

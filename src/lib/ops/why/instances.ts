@@ -14,7 +14,7 @@ export type Finding = Pick<WhyDetails, 'state' | 'message'> &
   Partial<Pick<WhyDetails, 'since' | 'version' | 'process' | 'instance' | 'container' | 'exitCode' | 'log' | 'next'>> & {
     cause?: CauseCode;
     pod?: string | undefined;
-    /** The run of its container that has the lines; left out: the one that failed last. */
+    /** The run of its container that has the lines; left out: it is not about an instance as it is now. */
     run?: Run;
     /** A check of the readiness fails, with settings of its own or with those of the health check. */
     readiness?: 'own' | 'shared';
@@ -68,6 +68,7 @@ export function ofInstances(
   return {
     state: status.state === 'STARTING' ? 'waiting' : 'failed',
     message,
+    run: 'failed',
     process: processType,
     instance: index,
     ...defined({ cause, since, exitCode, pod }),

@@ -1,0 +1,43 @@
+// Which run of a container is read.
+
+import { expect, test } from 'vitest';
+import type { ContainerState, ContainerStatus } from '../../../src/lib/api/pod.ts';
+import type { Cluster } from '../../../src/lib/kube/cluster.ts';
+import { KubeError } from '../../../src/lib/kube/errors.ts';
+import { readLastRun, type Run } from '../../../src/lib/kube/last-run.ts';
+
+const status = (state: ContainerState, restartCount: number): ContainerStatus => ({
+  ...{ name: 'application', image: '', imageID: '', containerID: 'c://1', ready: false },
+  state,
+  restartCount,
+});
+const runs = status({ running: { startedAt: '2026-08-07T10:18:14Z' } }, 1);
+const waits = status({ waiting: { reason: 'CrashLoopBackOff' } }, 1);
+const isOver = status({ terminated: { exitCode: 1 } }, 0);
+const isNew = status({ running: { startedAt: '2026-08-07T10:18:14Z' } }, 0);
+
+/** What is read. @param keepsPrevious the kubelet still has the run before */
+async function read(of: ContainerStatus | undefined, run?: Run, keepsPrevious = true): Promise<string | undefined> {
+  const logs = (_ns: string, _pod: string, { previous }: { previous: boolean }) =>
+    previous && !keepsPrevious
+      ? Promise.reject(new KubeError('failed', 'previous terminated container not found', { status: 400, reason: 'BadRequest' }))
+      : Promise.resolve([Buffer.from(previous ? 'previous\n' : 'present\n')]);
+  const place = { ns: 's', pod: 'shop-0', container: 'application' };
+  const { tail } = await readLastRun({ logs } as unknown as Cluster, place, of, new AbortController().signal, run);
+  return tail[0];
+}
+
+test.each([
+  ['that runs again', runs, 'previous', 'previous', 'present'],
+  ['that waits for its next start', waits, 'previous', 'previous', 'present'],
+  ['that has ended', isOver, 'present', 'present', 'present'],
+  ['that has not ended: another pod of the name has', isNew, 'present', undefined, 'present'],
+  ['that is gone', undefined, 'present', undefined, 'present'],
+])('of a container %s', async (_, of, failed, ended, present) => {
+  expect([await read(of), await read(of, 'ended'), await read(of, 'present')]).toEqual([failed, ended, present]);
+});
+
+test('of a container whose run before is lost, the run that goes on is no run that has ended', async () => {
+  expect([await read(runs, 'failed', false), await read(runs, 'ended', false)]).toEqual(['present', undefined]);
+  expect(await read(waits, 'ended', false)).toBe('present');
+});
