@@ -53,12 +53,15 @@ const detectFailed = new Set([20, 21]);
 /** Exit codes after SIGKILL and SIGTERM. */
 const killed = new Set([137, 143]);
 
+/** After all others: the node of a container that it does not find any more does not know when it ended. */
+const unknownTime = '9999-12-31T23:59:59Z';
+
 function endedContainers(statuses: readonly ContainerStatus[]): Ended[] {
   return containers.flatMap((lane) => {
     const ended = statuses.find((status) => status.name === lane)?.state?.terminated;
     if (ended === undefined) return [];
-    const { exitCode, reason = '', message = '', finishedAt = '' } = ended;
-    return [{ lane, exitCode, reason, message, finishedAt }];
+    const { exitCode, reason = '', message = '', finishedAt } = ended;
+    return [{ lane, exitCode, reason, message, finishedAt: finishedAt ?? unknownTime }];
   });
 }
 

@@ -8,7 +8,7 @@ import {
 import { labels } from '../../lib/api/group.ts';
 import { runningSince, startingSince } from '../../lib/api/instance-since.ts';
 import { sidecarOf } from '../../lib/api/names.ts';
-import type { ContainerStateTerminated, ContainerStatus } from '../../lib/api/pod.ts';
+import { lostContainerReason, type ContainerStateTerminated, type ContainerStatus } from '../../lib/api/pod.ts';
 import type { SeenCauses } from './first-sight.ts';
 import type { Expectations, Instance, Problem } from './instances.ts';
 import { defined } from '../../lib/defined.ts';
@@ -31,7 +31,7 @@ const idleStartMs = 120_000;
 /** How many nodes a message names. */
 const mostNodes = 5;
 
-const time = (text: string | undefined): number => (text === undefined ? Number.NaN : Date.parse(text));
+const time = (text: string | null | undefined): number => Date.parse(text ?? '');
 
 export interface PodFacts extends SeenCauses {
   now: number;
@@ -98,7 +98,7 @@ function outOfMemory({ memory }: Expectations): string {
   return `The app used more memory than ${limit} and was ended; -m gives it more.`;
 }
 
-const startErrors = new Set(['StartError', 'ContainerCannotRun', 'ContainerStatusUnknown']);
+const startErrors = new Set(['StartError', 'ContainerCannotRun']);
 
 /** Exit codes of a program that a kubelet stops. */
 const codesOfStop = new Set([0, 137, 143]);
@@ -137,6 +137,10 @@ function howItEnded(
       message: `The app's process could not be started: ${ended.message ?? ended.reason ?? ''}`.trim(),
     };
   }
+  if (ended.reason === lostContainerReason) {
+    const message = `The app ended, and its node does not know how: ${ended.message ?? 'its container is gone.'}`;
+    return { ...common, reason: 'Crashed', cause: 'unknown', message };
+  }
   // Sidecars have no check.
   if (sidecarOf(status.name) === undefined && isEndOfStart(pod, ended, expectations))
     return { ...common, ...neverAnswered(expectations, status) };
@@ -154,7 +158,7 @@ function ended(pod: Pod, status: ContainerStatus, facts: PodFacts): Problem | un
   const problem = howItEnded(pod, last, status, facts.expectations);
   if (terminations >= 2 || problem.reason === 'HealthCheckFailed') return { ...problem, final: true };
   const since = time(last.finishedAt);
-  return patient(problem, Number.isNaN(since) ? facts.now : since, facts.now, crashPatienceMs);
+  return patient(problem, Number.isNaN(since) ? facts.firstSeen('end without a time') : since, facts.now, crashPatienceMs);
 }
 
 /** Describes what a start check expects. */
@@ -272,7 +276,8 @@ function stateOf(pod: Pod, status: ContainerStatus | undefined): State {
   if (deletionTimestamp !== undefined) return { state: 'DOWN', since: deletionTimestamp };
   if (scheduled?.status !== 'True') return { state: 'DOWN', since: scheduled?.lastTransitionTime };
   const { terminated, waiting: pause } = status?.state ?? {};
-  if (terminated !== undefined || pause?.reason === 'CrashLoopBackOff') return { state: 'CRASHED', since: endOf(status)?.finishedAt };
+  if (terminated !== undefined || pause?.reason === 'CrashLoopBackOff')
+    return { state: 'CRASHED', since: endOf(status)?.finishedAt ?? undefined };
   return { state: 'STARTING', since: startingSince(pod, status) };
 }
 

@@ -32,7 +32,7 @@ export interface Seen {
   bindings: Record<string, string>;
   routes: Record<string, string>;
   tasks: string[];
-  /** The last end of an instance without being told to, by pod: when it was, or `evicted`. */
+  /** The last end of an instance without being told to, by pod: when it was, or `evicted`, or the number of an end without a time. */
   ended: Record<string, string>;
 }
 

@@ -2,6 +2,7 @@
 
 import { labels } from './group.ts';
 import type { Stored } from './object.ts';
+import { lostContainerReason, type ContainerStatus } from './pod.ts';
 import type { Pod } from './pod-kind.ts';
 import type { AppEvent } from './results.ts';
 import type { CFProcess } from './types.generated.ts';
@@ -21,6 +22,9 @@ export const nodeLostReason = 'NODE_LOST';
 
 /** The reason, in an event, of an end because the cluster took the instance from its node. */
 export const evictedReason = 'EVICTED';
+
+/** What an event says of an end of which the node only knows that the container is gone. */
+export const unknownEnd = '(its node does not know how)';
 
 /** A pod is evicted once. The time of its containers' end may be that of an earlier crash. */
 const evictedId = 'evicted';
@@ -44,6 +48,12 @@ const disruption = ({ spec, status }: Pod): { time: string; reason: string; mess
   return evicted === undefined || evicted.message === message ? { time, reason: evictedReason, message } : evicted;
 };
 
+const notes: Readonly<Record<string, string>> = { OOMKilled: ' (out of memory)', [lostContainerReason]: ` ${unknownEnd}` };
+
+/** How often a container has ended. */
+const endsOf = (status: ContainerStatus | undefined): number =>
+  (status?.restartCount ?? 0) + (status?.state?.terminated === undefined ? 0 : 1);
+
 /** How an instance ended without being told to: its program ended, or the cluster took it from its node. */
 export function endingOf(pod: Stored<Pod>, process: Stored<CFProcess>): Ending | undefined {
   const index = pod.metadata.labels?.[labels.podIndex] ?? '0';
@@ -60,14 +70,16 @@ export function endingOf(pod: Stored<Pod>, process: Stored<CFProcess>): Ending |
   const container = pod.status?.containerStatuses?.find(({ name }) => name === 'application');
   const ended = container?.state?.terminated ?? container?.lastState?.terminated;
   if (ended === undefined || pod.metadata.deletionTimestamp !== undefined) return undefined;
-  const { exitCode, reason = '', finishedAt = '' } = ended;
-  const why = reason === 'OOMKilled' ? ' (out of memory)' : '';
+  const { exitCode, reason = '' } = ended;
+  const time = ended.finishedAt ?? '';
+  const why = notes[reason] ?? '';
   const text = `APP/PROC/${process.spec.processType.toUpperCase()}: Exited with status ${exitCode}${why}`;
   return {
     pod,
     process,
-    id: finishedAt,
-    time: finishedAt,
+    // Without a time, each end has its number.
+    id: time === '' ? `end-${String(endsOf(container))}` : time,
+    time,
     event: { type: 'app.crash', description: `${about('CRASHED', text)}, exit_status: ${exitCode}` },
   };
 }

@@ -178,13 +178,17 @@ export interface PodSpec {
   shareProcessNamespace?: boolean;
 }
 
+/** The reason of an end that a kubelet only concludes: it does not find the container any more. Its exit code is made up. */
+export const lostContainerReason = 'ContainerStatusUnknown';
+
 export interface ContainerStateTerminated {
   exitCode: number;
   signal?: number;
   reason?: string;
   message?: string;
-  startedAt?: string;
-  finishedAt?: string;
+  /** Null when the node does not know it: so JSON has the zero time. */
+  startedAt?: string | null;
+  finishedAt?: string | null;
   containerID?: string;
 }
 

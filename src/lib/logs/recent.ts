@@ -84,7 +84,14 @@ function partsOf(pod: Stored<Pod>, { sources, onlyPrevious = false }: RecentOpti
     // During the back-off before a restart, the last run is served as the current log.
     const hasPrevious = restarts > 0 && last?.containerID !== undefined && last.containerID !== life?.id;
     const node = nodeOf(pod);
-    const previous = { node, target, previous: true, startedAt: last?.startedAt, earlier: restarts - 1, next: life?.startedAt };
+    const previous = {
+      node,
+      target,
+      previous: true,
+      startedAt: last?.startedAt ?? undefined,
+      earlier: restarts - 1,
+      next: life?.startedAt,
+    };
     const present = { node, target, previous: false, startedAt: life?.startedAt, earlier: hasPrevious ? 0 : restarts };
     if (!onlyPrevious) return hasPrevious ? [previous, present] : [present];
     if (hasPrevious) return [previous];

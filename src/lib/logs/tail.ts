@@ -64,7 +64,7 @@ interface ReadHow {
 }
 
 /** A time of Kubernetes as lines have it; an unknown one is after all others. */
-const nanoseconds = (time: string | undefined): string => (time === undefined ? '~' : timeOf(new Date(time)));
+const nanoseconds = (time: string | null | undefined): string => (typeof time === 'string' ? timeOf(new Date(time)) : '~');
 
 class Tail {
   readonly #target: LogTarget;
@@ -270,7 +270,7 @@ class Tail {
   #startOfPrevious(): string | undefined {
     const pod = this.#options.board.get(this.#target.uid);
     const status = pod === undefined ? undefined : statusOf(pod, this.#target.container);
-    return status?.lastState?.terminated?.startedAt;
+    return status?.lastState?.terminated?.startedAt ?? undefined;
   }
 
   /** The runs of a container before the first one that is followed: only the last of them can still be read. */
@@ -278,7 +278,7 @@ class Tail {
     const since = this.#since ?? '';
     const isCurrent = last?.containerID === id;
     const lost = isCurrent ? restarts : restarts - 1;
-    const to = last?.startedAt === undefined ? undefined : nanoseconds(last.startedAt);
+    const to = typeof last?.startedAt === 'string' ? nanoseconds(last.startedAt) : undefined;
     if (lost > 0 && (to ?? '~') > since) await this.#hole(undefined, to, lostRuns(lost));
     if (!isCurrent && nanoseconds(last?.finishedAt) >= since) await this.#readPrevious(new LogPosition());
   }

@@ -43,7 +43,7 @@ export function statusOf(pod: Pod, container: string): ContainerStatus | undefin
 /** When a run that has ended began. */
 function startOf(status: ContainerStatus | undefined, id: string): string | undefined {
   const ended = [status?.state?.terminated, status?.lastState?.terminated];
-  return ended.find((run) => run?.containerID === id)?.startedAt;
+  return ended.find((run) => run?.containerID === id)?.startedAt ?? undefined;
 }
 
 /** The life whose log the kubelet serves as the current one; undefined before the first start. */

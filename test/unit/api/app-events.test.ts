@@ -178,6 +178,27 @@ describe('what happened to an app', () => {
     expect(between(before, stopped)).toEqual([]);
   });
 
+  it('has an end of which the node does not know the time when it is seen, once, and the next one too', () => {
+    const ended = { exitCode: 137, reason: 'ContainerStatusUnknown', message: 'It is gone.', startedAt: null, finishedAt: null };
+    const at = (restartCount: number, state: object, lastState: object = {}): AppObjects => {
+      const containerStatuses = container(state, lastState).containerStatuses?.map((status) => ({ ...status, restartCount }));
+      return objects({ processes: [web()], pods: [pod({ containerStatuses: containerStatuses ?? [] })] });
+    };
+    const [before, over] = [at(0, { running: {} }), at(0, { terminated: ended })];
+    const description =
+      'index: 3, reason: CRASHED, instance: web-0, exit_description: APP/PROC/WEB: Exited with status 137 (its node does not know how), exit_status: 137';
+    const event = { time: later, type: 'app.crash', actor: 'web', description };
+    const { events, seen } = compareApp(seenOf(before, created), over, now);
+    expect(events).toEqual([event]);
+    const data = entriesFor(undefined, events, seen) as Record<string, string>;
+    expect(readEvents({ data } as Parameters<typeof readEvents>[0])).toEqual([event]);
+    expect(readSeen({ data } as Parameters<typeof readSeen>[0])).toEqual(seen);
+    const again = at(1, { running: {} }, { terminated: ended });
+    expect(between(over, again)).toEqual([]);
+    expect(between(again, at(1, { terminated: ended }, { terminated: ended }))).toEqual([event]);
+    expect(compareApp(seenOf(before, created), over, now, true).events).toEqual([]);
+  });
+
   it('has instances that the cluster took from their node', () => {
     const evicted = pod({ phase: 'Failed', reason: 'Evicted', message: 'The node was low on resource: memory.' });
     expect(lines(between(objects({ processes: [web()] }), objects({ processes: [web()], pods: [evicted] })))).toEqual([

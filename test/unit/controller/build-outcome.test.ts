@@ -36,6 +36,15 @@ describe('the outcome of a build', () => {
     expect(outcomeOf(done, limits)).toMatchObject({ state: 'failed', message: 'The build ended without reporting a droplet.' });
   });
 
+  test('is a failure also if the node does not know when a container ended', () => {
+    const gone = { terminated: { exitCode: 137, reason: 'ContainerStatusUnknown', startedAt: null, finishedAt: null } };
+    for (const containers of [
+      { build: ended(1), registry: gone },
+      { build: gone, registry: ended(1) },
+    ])
+      expect(outcomeOf(pod({ source: ended(0), ...containers }), limits)).toMatchObject({ state: 'failed', failure: { exitCode: 1 } });
+  });
+
   test('is open while a container runs', () =>
     expect(outcomeOf(pod({ source: ended(0), build: running, registry: running }), limits)).toEqual({ state: 'running' }));
 

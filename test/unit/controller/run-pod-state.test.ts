@@ -254,6 +254,24 @@ describe('the reason why an instance does not serve', () => {
   });
 });
 
+describe('an end of which the node only knows that the container is gone', () => {
+  const reason = 'ContainerStatusUnknown';
+  const gone = terminated(137, 0, { reason, message: 'The container could not be located.', startedAt: null, finishedAt: null });
+  const problem = {
+    reason: 'Crashed',
+    cause: 'unknown',
+    message: 'The app ended, and its node does not know how: The container could not be located.',
+    exitCode: 137,
+  };
+
+  test('is no failed start, and becomes final by the time since it was seen', () => {
+    expect(problemOf(pod({ state: gone }), facts())).toMatchObject({ ...problem, final: false, lookAgainMs: 10_000 });
+    expect(problemOf(pod({ state: gone }), facts({ firstSeen: () => now - 10_000 }))).toMatchObject({ ...problem, final: true });
+    expect(instanceOf(pod({ state: gone }), facts())).toMatchObject({ state: 'CRASHED' });
+    expect(instanceOf(pod({ state: gone }), facts())).not.toHaveProperty('since');
+  });
+});
+
 describe('an end of a web app that served', () => {
   const checked = facts({ expectations: { startSeconds: 60, port: 8080, longestStartSeconds: 84 } });
   const after = (ranSeconds: number, exitCode: number, notReady: number) =>

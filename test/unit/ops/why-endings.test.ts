@@ -50,6 +50,7 @@ describe('an app whose instances run', () => {
     ['disk', [evicted('18:00'), evicted('19:00')]],
     ['oom', [crash('18:00', 137, 0, ' (out of memory)'), crash('19:00', 137, 0, ' (out of memory)')]],
     ['signal', [crash('18:00', 139), crash('19:00', 139)]],
+    ['unknown', [crash('18:00', 139), crash('19:00', 137, 0, ' (its node does not know how)')]],
     ['node-lost', [lost('18:00'), lost('19:00')]],
   ])('has the cause %s of the last end', (cause, events) => {
     expect(ended(events, { now })?.cause).toBe(cause);

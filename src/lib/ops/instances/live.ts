@@ -67,7 +67,7 @@ function lastEndOf(status: ContainerStatus | undefined): LastEnd | undefined {
   const ended = status?.state?.terminated ?? status?.lastState?.terminated;
   if (ended === undefined) return undefined;
   const { exitCode, reason, finishedAt: at } = ended;
-  return { exitCode, ...defined({ reason, at }) };
+  return { exitCode, ...defined({ reason, at: at ?? undefined }) };
 }
 
 export class LiveInstances {

@@ -5,7 +5,7 @@ import { causeOfExit, causeOfPodEnd, type CauseCode } from '../../api/causes.ts'
 import { configMapType } from '../../api/core.ts';
 import { eventsName, readEvents } from '../../api/event-log.ts';
 import type { Stored } from '../../api/object.ts';
-import { evictedReason, nodeLostReason } from '../../api/instance-ends.ts';
+import { evictedReason, nodeLostReason, unknownEnd } from '../../api/instance-ends.ts';
 import { statefulSetName } from '../../api/names.ts';
 import type { AppEvent, WhyEvent } from '../../api/results.ts';
 import type { CFApp, CFProcess } from '../../api/types.generated.ts';
@@ -62,6 +62,7 @@ function endIn({ type, time, actor, description }: AppEvent): End[] {
 function causeOfEnd({ text, exitCode, reason }: End): CauseCode {
   if (reason === nodeLostReason) return 'node-lost';
   if (exitCode === undefined) return causeOfPodEnd('Evicted', text);
+  if (text.endsWith(unknownEnd)) return 'unknown';
   return text.endsWith('(out of memory)') ? 'oom' : causeOfExit(exitCode);
 }
 
