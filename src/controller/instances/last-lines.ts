@@ -42,7 +42,12 @@ async function orOfKubelet(read: LastLines, status: ContainerStatus, size?: Ends
 }
 
 /** The last lines of a container by its log, otherwise those that its kubelet keeps of the run that failed. @param status of a container that has run */
-export async function lastLines(context: Context, place: Place, status: ContainerStatus | undefined, how: ReadRun = {}): Promise<LastLines> {
+export async function lastLines(
+  context: Context,
+  place: Place,
+  status: ContainerStatus | undefined,
+  how: ReadRun = {},
+): Promise<LastLines> {
   if (status === undefined) return { log: noLines };
   const read = await readLog(context, place, status, how);
   return how.run === 'present' ? read : orOfKubelet(read, status, how.size);

@@ -88,7 +88,8 @@ const clamp = (value: number, least: number, most: number): number => Math.max(l
  */
 function byWorth({ carried }: RolloutState): (a: Generation, b: Generation) => number {
   const serves = ({ hash, ready }: Generation): number => (ready > 0 && (carried[hash] ?? 0) > 0 ? 1 : 0);
-  return (a, b) => serves(b) - serves(a) || b.ready - a.ready || b.instances - a.instances || Number(b.served) - Number(a.served) || b.created - a.created;
+  return (a, b) =>
+    serves(b) - serves(a) || b.ready - a.ready || b.instances - a.instances || Number(b.served) - Number(a.served) || b.created - a.created;
 }
 
 /** Those of `others` that may get requests: generations that have requests now or are proven; if there are none, all that are ready. */

@@ -23,7 +23,13 @@ async function read(of: ContainerStatus | undefined, run?: Run, keepsPrevious = 
       ? Promise.reject(new KubeError('failed', 'previous terminated container not found', { status: 400, reason: 'BadRequest' }))
       : Promise.resolve([Buffer.from(previous ? 'previous\n' : 'present\n')]);
   const place = { ns: 's', pod: 'shop-0', container: 'application' };
-  const { tail } = await readLastRun({ logs } as unknown as Cluster, place, of, new AbortController().signal, run === undefined ? {} : { run });
+  const { tail } = await readLastRun(
+    { logs } as unknown as Cluster,
+    place,
+    of,
+    new AbortController().signal,
+    run === undefined ? {} : { run },
+  );
   return tail[0];
 }
 
