@@ -92,10 +92,13 @@ export class Rotations {
   }
 }
 
-/** A file may be full so soon after the start of its container. */
-const soonestMs = 2_000;
-/** A line that comes later than that was written after the request. */
-const presentMs = 1_000;
+/** A file may be full so soon after the start of its container, which is known in whole seconds, rounded down. */
+const soonestMs = 2_000 + 999;
+/**
+ * A line that comes later than that was written after the request. The kubelet accepts a request at once, and asks its runtime for the file before it
+ * sends the first line; on a busy node this takes a while.
+ */
+const presentMs = 500;
 
 /** @param waitedMs how long the reader waited for the line */
 export const wasPresent = (waitedMs: number): boolean => waitedMs < presentMs;

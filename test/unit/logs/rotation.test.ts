@@ -73,16 +73,24 @@ describe('a line that a kubelet sends again', () => {
 });
 
 describe('the first line of a run', () => {
+  test('that came 2 s after a start at the end of a second, whose part of a second is not known, comes after no gap', () => {
+    // The container was started at 00.950, and its app wrote at 02.900.
+    expect(gapAtStart('2026-01-01T00:00:00Z', '2026-01-01T00:00:02.900000000Z', 20)).toBeUndefined();
+  });
+
   const started = '2026-01-01T00:00:00Z';
-  const late = '2026-01-01T00:00:02.100000000Z';
+  const late = '2026-01-01T00:00:03.100000000Z';
 
   test('that was there already, and is not of its first moments, comes after a gap', () => {
     expect(gapAtStart(started, late, 20)).toEqual({ to: late, reason: 'log rotated' });
+    // A busy runtime is asked for the file.
+    expect(gapAtStart(started, late, 450)).toEqual({ to: late, reason: 'log rotated' });
   });
 
   test('that is of its first moments, or came while the reader waited, comes after none', () => {
     expect(gapAtStart(started, '2026-01-01T00:00:01.900000000Z', 20)).toBeUndefined();
     expect(gapAtStart(started, late, 1_500)).toBeUndefined();
+    expect(gapAtStart(started, late, 600)).toBeUndefined();
     expect(gapAtStart(undefined, late, 20)).toBeUndefined();
   });
 });
