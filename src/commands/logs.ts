@@ -1,7 +1,7 @@
 import * as Flags from '@oclif/core/flags';
 import { KfCommand } from '../base-command.ts';
 import { appArg, numberFlag } from '../flags.ts';
-import { parsePattern, parseSince } from '../lib/cf/values.ts';
+import { parsePattern, parseSince, type Since } from '../lib/cf/values.ts';
 import type { LogChoice, PrintedEntry } from '../lib/ops/apps/logs.ts';
 
 const counted = (count: number, what: string): string => `${String(count)} ${what}${count === 1 ? '' : 's'}`;
@@ -28,7 +28,7 @@ export default class Logs extends KfCommand<void> {
     previous: Flags.boolean({ summary: 'print the log from before the last restart of each instance, and end' }),
     process: Flags.string({ summary: 'only this process type, with its sidecars', helpValue: 'PROCESS' }),
     recent: Flags.boolean({ summary: 'print the last lines and end' }),
-    since: Flags.custom<Date>({
+    since: Flags.custom<Since>({
       parse: (text) => Promise.resolve().then(() => parseSince(text)),
       summary: 'only lines since then: 90s, 10m, 2h, 1d, or a time',
       helpValue: 'TIME',

@@ -35,18 +35,24 @@ export function parseChoice<T extends string>(text: string, name: string, values
 
 const seconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
 
-/** `90s`, `10m`, `1h30m`, `2d` before now, or an RFC 3339 time. @throws KfError `usage` */
-export function parseSince(text: string, now: Date = new Date()): Date {
+/** A time, or how long ago it is: that is by the clock of the cluster, which may differ from that of the user. */
+export type Since = { at: Date } | { agoMs: number };
+
+/** `90s`, `10m`, `1h30m`, `2d` ago, or an RFC 3339 time. @throws KfError `usage` */
+export function parseSince(text: string): Since {
   const parts = [...text.matchAll(/(\d{1,9})([smhd])/g)];
   if (parts.length > 0 && parts.map(([part]) => part).join('') === text) {
     const ago = parts.reduce((sum, [, count = '0', unit = '']) => sum + Number(count) * (seconds[unit] ?? 0), 0);
-    return new Date(now.getTime() - ago * 1000);
+    return { agoMs: ago * 1000 };
   }
   const at = /^\d{4}-\d\d-\d\d/.test(text) ? new Date(text) : new Date(Number.NaN);
   if (Number.isNaN(at.getTime()))
     throw incorrectUsage(`--since must be a duration (90s, 10m, 2h, 1d) or a time (2026-01-31T10:00:00Z); it is '${text}'`);
-  return at;
+  return { at };
 }
+
+/** The time that is meant. @param now milliseconds by the clock of the cluster */
+export const timeSince = (since: Since, now: number): Date => ('at' in since ? since.at : new Date(now - since.agoMs));
 
 /** @throws KfError `usage` for a text that is no regular expression */
 export function parsePattern(text: string, flag: string): RegExp {

@@ -332,33 +332,70 @@ describe('logs of many instances', () => {
   });
 });
 
-it('logs with a node that does not answer follows the others, from a minute ago at most', async () => {
-  const pod = await cluster.memory.get(podType, ns, 'web-0');
-  const away = {
-    ...pod,
-    metadata: { name: 'web-1', namespace: ns, labels: pod?.metadata.labels },
-    spec: { ...pod?.spec, nodeName: 'away' },
-  };
-  await cluster.add(podType, away as unknown as Pod);
-  const begun: number[] = [];
-  let asked = 0;
-  cluster.server.on(`GET /api/v1/namespaces/${ns}/pods/web-1/log`, async (call) => {
-    asked++;
-    if (asked === 1) return call.closed;
-    const line = `${new Date().toISOString()} now\n`;
-    if (call.query.get('follow') !== 'true') return call.text(line);
-    begun.push(Date.parse(call.query.get('sinceTime') ?? ''));
-    await call.write(line);
-    await call.closed;
+it.each([0, 60])(
+  'logs with a node that does not answer follows the others, from a minute ago at most, with a clock of %i min',
+  async (minutes) => {
+    cluster.server.aheadMs = minutes * 60_000;
+    const pod = await cluster.memory.get(podType, ns, 'web-0');
+    const away = {
+      ...pod,
+      metadata: { name: 'web-1', namespace: ns, labels: pod?.metadata.labels },
+      spec: { ...pod?.spec, nodeName: 'away' },
+    };
+    await cluster.add(podType, away as unknown as Pod);
+    const begun: number[] = [];
+    let asked = 0;
+    cluster.server.on(`GET /api/v1/namespaces/${ns}/pods/web-1/log`, async (call) => {
+      asked++;
+      if (asked === 1) return call.closed;
+      const line = `${new Date(Date.now() + cluster.server.aheadMs).toISOString()} now\n`;
+      if (call.query.get('follow') !== 'true') return call.text(line);
+      begun.push(Date.parse(call.query.get('sinceTime') ?? ''));
+      await call.write(line);
+      await call.closed;
+    });
+    cluster.server.on(path, async (call) => {
+      if (call.query.get('follow') !== 'true') return call.text(`${stamp(40)} hours ago\n`);
+      await call.closed;
+    });
+    const started = Date.now();
+    const run = await cli.run(['logs', 'shop'], { kill: { after: 'now', signal: 'SIGINT' } });
+    expect([run.code, run.stdout]).toEqual([0, expect.stringContaining('OUT now')]);
+    expect(begun[0]).toBeGreaterThan(started + cluster.server.aheadMs - 62_000);
+  },
+);
+
+describe.each([-60, 60])('logs with a cluster whose clock is %i min ahead of that of the user', (minutes) => {
+  const ago = (seconds: number): string => new Date(Date.now() + minutes * 60_000 - seconds * 1_000).toISOString();
+  const asked: number[] = [];
+
+  beforeEach(() => {
+    asked.length = 0;
+    cluster.server.aheadMs = minutes * 60_000;
+    cluster.server.on(path, async (call) => {
+      const since = call.query.get('sinceTime');
+      // The first line of the file is asked for without a time.
+      if (since === null) return call.text(`${ago(90)} before\n`);
+      asked.push((Date.now() + minutes * 60_000 - Date.parse(since)) / 1_000);
+      await call.write(`${ago(90)} before\n${ago(5)} within\n`);
+      if (call.query.get('follow') === 'true') await call.closed;
+      call.end();
+    });
   });
-  cluster.server.on(path, async (call) => {
-    if (call.query.get('follow') !== 'true') return call.text(`${stamp(40)} hours ago\n`);
-    await call.closed;
+
+  it('shows the lines of the last minute by the clock of the cluster, followed or not', async () => {
+    expect((await cli.run(['logs', 'shop', '--recent', '--since', '1m'])).stdout).toMatch(/^(?!.*before)[^]* OUT within\n$/);
+    const run = await cli.run(['logs', 'shop', '--since', '1m'], { kill: { after: 'within', signal: 'SIGINT' } });
+    expect(run.stdout).toContain(' OUT within\n');
+    expect(run.stdout).not.toContain('before');
+    for (const seconds of asked) expect(seconds).toBeCloseTo(60, -1);
+    expect(asked).toHaveLength(2);
   });
-  const started = Date.now();
-  const run = await cli.run(['logs', 'shop'], { kill: { after: 'now', signal: 'SIGINT' } });
-  expect([run.code, run.stdout]).toEqual([0, expect.stringContaining('OUT now')]);
-  expect(begun[0]).toBeGreaterThan(started - 62_000);
+
+  it('shows those since a time as they are', async () => {
+    const run = await cli.run(['logs', 'shop', '--recent', '--since', ago(100)]);
+    expect(run.stdout).toMatch(/ OUT before\n.* OUT within\n$/);
+  });
 });
 
 describe('logs that is interrupted', () => {

@@ -4,6 +4,7 @@ import { desiredInstances, webProcess } from '../../api/app.ts';
 import { kinds, labels } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
 import type { CFApp } from '../../api/types.generated.ts';
+import { timeSince, type Since } from '../../cf/values.ts';
 import { KfError } from '../../errors.ts';
 import { formatLogLines, formatSource } from '../../logs/format.ts';
 import { sourceOf, timeOf, type LogEntry, type LogSource } from '../../logs/entry.ts';
@@ -24,7 +25,7 @@ const newestMs = 1000;
 /** Which lines are shown. */
 export interface LogChoice {
   /** Nothing older. */
-  since?: Date | undefined;
+  since?: Since | undefined;
   /** Only the instances of this index. */
   instance?: number | undefined;
   /** Only this process type, with its sidecars. */
@@ -56,7 +57,8 @@ function scopeOf(session: SpaceSession, app: Stored<CFApp>, choice: LogChoice) {
   return { ns: session.space.guid, selector: `${labels.appGuid}=${app.metadata.name}`, sources, signal: session.signal };
 }
 
-const sinceOf = ({ since }: LogChoice): string | undefined => (since === undefined ? undefined : timeOf(since));
+const sinceOf = ({ now }: SpaceSession, { since }: LogChoice): string | undefined =>
+  since === undefined ? undefined : timeOf(timeSince(since, now()));
 
 const isShown = (entry: LogEntry, { grep }: LogChoice): boolean =>
   grep === undefined || entry.gap !== undefined || entry.source.type === 'KF' || grep.test(entry.text);
@@ -64,9 +66,8 @@ const isShown = (entry: LogEntry, { grep }: LogChoice): boolean =>
 const printed = (entry: LogEntry): PrintedEntry => ({ entry, source: formatSource(entry.source), lines: formatLogLines(entry) });
 
 /** The lines of a version that failed and is gone, when some of them are chosen and shown: without any, the notes around them would mislead. */
-function failedEntries(app: Stored<CFApp>, read: readonly ReadEntry[], choice: LogChoice): LogEntry[] {
+function failedEntries(app: Stored<CFApp>, read: readonly ReadEntry[], choice: LogChoice, since = ''): LogEntry[] {
   const failed = failedVersionEntries(app, read);
-  const since = sinceOf(choice) ?? '';
   const isWanted = (entry: LogEntry): boolean => isChosen(entry.source, choice) && entry.time >= since && isShown(entry, choice);
   return failed.some((entry) => entry.source.type !== 'KF' && isWanted(entry)) ? failed : [];
 }
@@ -101,14 +102,14 @@ export async function readRecentLogs(
   choice: LogChoice = {},
   onlyPrevious = false,
 ): Promise<{ entries: PrintedEntry[]; notes: string[] }> {
-  const since = sinceOf(choice);
+  const since = sinceOf(session, choice);
   const lines = since === undefined ? recentLines : undefined;
   const { grep } = choice;
   const isWanted = grep && ((text: string): boolean => grep.test(text));
   const options = { ...scopeOf(session, app, choice), lines, since, isWanted, onlyPrevious };
   const { entries, notes, withLines, isWithoutLogs } = await recentLogs(session.cluster, options);
   const read = withLines?.map((source) => ({ source })) ?? entries;
-  const all = [...entries, ...(onlyPrevious ? [] : failedEntries(app, read, choice))].filter((entry) => isShown(entry, choice));
+  const all = [...entries, ...(onlyPrevious ? [] : failedEntries(app, read, choice, since))].filter((entry) => isShown(entry, choice));
   // A stable sort: lines of one time keep their order.
   all.sort((a, b) => (a.time < b.time ? -1 : a.time > b.time ? 1 : 0));
   const unread = notes.map(({ source, text }) => `${source.pod}/${source.container}: ${text}`);
@@ -139,7 +140,7 @@ export async function* followAppLogs(
   const { cluster, signal } = session;
   const scope = scopeOf(session, app, choice);
   try {
-    const since = sinceOf(choice) ?? (await newestOf(session, scope));
+    const since = sinceOf(session, choice) ?? (await newestOf(session, scope));
     const onWait = (sources: readonly LogSource[], most: number): void => note(waitingText(sources, most));
     const stream = followLogs(cluster, { ...scope, since, isNewest: choice.since === undefined, onWait });
     for await (const entry of stream) if (isShown(entry, choice)) yield printed(entry);
@@ -155,11 +156,11 @@ const newestPatienceMs = 3000;
 const oldestMs = 60_000;
 
 /** A second before the newest line; undefined when there is no line. */
-async function newestOf({ cluster }: SpaceSession, scope: ReturnType<typeof scopeOf>): Promise<string | undefined> {
+async function newestOf({ cluster, now }: SpaceSession, scope: ReturnType<typeof scopeOf>): Promise<string | undefined> {
   const soon = await recentLogs(cluster, { ...scope, lines: 1, patienceMs: newestPatienceMs });
   const isEnough = soon.entries.length > 0 || soon.isIncomplete !== true;
   const { entries, isIncomplete } = isEnough ? soon : await recentLogs(cluster, { ...scope, lines: 1 });
   const newest = entries.at(-1);
   if (newest === undefined) return undefined;
-  return timeOf(new Date(Math.max(Date.parse(newest.time) - newestMs, isIncomplete === true ? Date.now() - oldestMs : 0)));
+  return timeOf(new Date(Math.max(Date.parse(newest.time) - newestMs, isIncomplete === true ? now() - oldestMs : 0)));
 }
