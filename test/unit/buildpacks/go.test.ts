@@ -18,7 +18,7 @@ beforeEach(() => {
   workspace = new Workspace();
   workspace.write('go.mod', 'module example.com/hello\n\ngo 1.21\n');
 });
-afterEach(() => rmSync(workspace.root, { recursive: true, force: true }));
+afterEach(() => rmSync(workspace.root, { recursive: true, force: true, maxRetries: 5 }));
 afterAll(() => rmSync(cache, { recursive: true, force: true }));
 
 const build = (env: NodeJS.ProcessEnv = {}): Promise<PhaseResult> => workspace.build('go', { GOCACHE: cache, GOPROXY: 'off', ...env });
