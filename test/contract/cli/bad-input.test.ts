@@ -5,10 +5,7 @@ import { closeSync, mkdtempSync, openSync, readdirSync, rmSync, writeFileSync } 
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { KfCommand } from '../../../src/base-command.ts';
-import type { CommandStatics } from '../../../src/declared.ts';
-import type { Frame, Program } from '../../../src/frame.ts';
-import { openTerminal } from '../../../src/lib/output/terminal.ts';
+import { loadCommand, runHere, type RanHere } from '../../support/in-process.ts';
 import { ServedCluster } from '../../support/served-cluster.ts';
 
 const folder = new URL('../../../src/commands/', import.meta.url);
@@ -46,38 +43,17 @@ afterAll(async () => {
   rmSync(home, { recursive: true, force: true });
 });
 
-interface CommandModule {
-  default: (new (argv: string[], program: Program) => KfCommand<unknown>) & CommandStatics & { id: string };
-}
-
-const load = async (name: string): Promise<CommandModule['default']> =>
-  ((await import(new URL(`${name}.ts`, folder).href)) as CommandModule).default;
-
-interface Run {
-  code: number;
-  stdout: string;
-  stderr: string;
-}
-
-async function run([name = '', ...argv]: readonly string[], env: Record<string, string>): Promise<Run> {
-  const Command = await load(name);
-  Command.id = name;
-  const out = { stdout: '', stderr: '' };
-  const sink = (stream: 'stdout' | 'stderr') => ({ write: (text: string) => ((out[stream] += text), true) });
-  // The state of one command must not reach the next one.
+/** Each command has a home of its own: the state of one must not reach the next one. */
+function run(argv: readonly string[], env: Record<string, string>): Promise<RanHere> {
   const CF_HOME = mkdtempSync(path.join(home, 'user-'));
-  const all = { HOME: CF_HOME, CF_HOME, PATH: process.env['PATH'] ?? '', ...env };
-  const terminal = await openTerminal({ env: all, stdout: sink('stdout'), stderr: () => sink('stderr'), canAsk: () => false, json: false });
-  const frame: Frame = { terminal, signal: AbortSignal.timeout(20_000), env: all, bin: 'kf' };
-  const code = await new Command([...argv], { bin: 'kf' }).execute(frame);
-  return { code, ...out };
+  return runHere(argv, { HOME: CF_HOME, CF_HOME, ...env });
 }
 
 /** Words of programs, not of users. */
 const jargon = /is forbidden: User|in API group|could not find the requested resource|SelfSubject|ECONNREFUSED|ENOENT|undefined|\[object /;
 
 /** A failure that a user can act on. */
-function expectHelp({ code, stdout, stderr }: Run): void {
+function expectHelp({ code, stdout, stderr }: RanHere): void {
   expect([code, stderr]).toEqual([1, expect.stringMatching(/TIP:|use 'kf [a-z]|: add (?:-f|--yes) |There is no terminal/)]);
   expect(stdout + stderr).not.toMatch(/^\s+at \S/m);
   expect(stdout + stderr).not.toMatch(jargon);
@@ -119,7 +95,7 @@ const namesNothing = (name: string): boolean =>
   /^(?:create-(?:app|org|space|user-provided-service|quota|.*-quota)|auth|login|setup|uninstall|api|curl)$/.test(name);
 
 const required = async (name: string): Promise<string[]> => {
-  const { args } = await load(name);
+  const { args } = await loadCommand(name);
   return Object.values(args as Record<string, { required?: boolean }>)
     .filter((arg) => arg.required === true)
     .map(() => 'none');
@@ -138,7 +114,7 @@ describe('a name of nothing', () => {
 
 describe('without a name', () => {
   it.each(named)('%s', async (name) => {
-    const { args } = await load(name);
+    const { args } = await loadCommand(name);
     if (Object.values(args as Record<string, { required?: boolean }>).some((arg) => arg.required === true))
       expectHelp(await run([name], { KUBECONFIG: cluster.server.kubeconfig(), ...place }));
   });
@@ -152,7 +128,7 @@ describe('an unknown flag', () => {
 
 describe('a text in place of a number', () => {
   const flagsOf = async (name: string): Promise<string[]> => {
-    const { flags = {} } = await load(name);
+    const { flags = {} } = await loadCommand(name);
     return Object.entries(flags as Record<string, { numeric?: boolean }>).flatMap(([flag, { numeric }]) =>
       numeric === true ? [flag] : [],
     );
@@ -185,7 +161,7 @@ describe('no target', () => {
 describe('nothing of apps is allowed', () => {
   /** Without a question. */
   const forced = async (name: string): Promise<string[]> => {
-    const { flags = {} } = await load(name);
+    const { flags = {} } = await loadCommand(name);
     const asks = Object.values(flags as Record<string, { char?: string; type?: string }>).some(
       ({ char, type }) => char === 'f' && type === 'boolean',
     );
