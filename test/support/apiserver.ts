@@ -19,18 +19,20 @@ export class Call {
   readonly query: URLSearchParams;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
+  readonly bytes: Buffer;
   /** Subject of the client certificate. */
   readonly clientName: string | undefined;
   readonly #request: IncomingMessage;
   readonly response: ServerResponse;
 
-  constructor(request: IncomingMessage, response: ServerResponse, body: string) {
+  constructor(request: IncomingMessage, response: ServerResponse, bytes: Buffer) {
     const url = new URL(request.url ?? '/', 'http://server');
     this.method = request.method ?? '';
     this.path = url.pathname;
     this.query = url.searchParams;
     this.headers = request.headers;
-    this.body = body;
+    this.bytes = bytes;
+    this.body = bytes.toString('utf8');
     this.#request = request;
     this.response = response;
     const peer = (request.socket as Partial<TLSSocket>).getPeerCertificate?.();
@@ -112,6 +114,8 @@ export class ScriptedApiServer {
   readonly calls: Call[] = [];
   /** Errors of handlers, for assertions; a handler that throws answers 500. */
   readonly failures: unknown[] = [];
+  /** Called for each request; one that it does not let be answered gets no answer. */
+  around: (call: Call, answer: () => Promise<void>) => Promise<void> = (_call, answer) => answer();
   /** How far its clock is ahead of the client's. */
   aheadMs = 0;
   readonly #routes: Route[] = [];
@@ -240,8 +244,12 @@ export class ScriptedApiServer {
     } catch {
       return; // the client disconnected while it sent
     }
-    const call = new Call(request, response, Buffer.concat(chunks).toString('utf8'));
+    const call = new Call(request, response, Buffer.concat(chunks));
     this.calls.push(call);
+    await this.around(call, () => this.#handle(call, response));
+  }
+
+  async #handle(call: Call, response: ServerResponse): Promise<void> {
     response.setHeader('Date', new Date(Date.now() + this.aheadMs).toUTCString());
     const route = this.#routes.find(({ pattern }) => pattern.test(`${call.method} ${call.path}`));
     const handler = route?.handlers[Math.min(route.used++, route.handlers.length - 1)];

@@ -1,6 +1,6 @@
 // Runs the bundled kf as a child process with its own home, and with nothing of this machine except the PATH.
 
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -24,6 +24,8 @@ export interface CliOptions {
   script?: string;
   /** Sent as soon as this text has appeared on stdout or stderr. */
   kill?: { after: string; signal: NodeJS.Signals };
+  /** Gets the process as soon as it runs. */
+  started?: (child: ChildProcess) => void;
 }
 
 const bundler = fileURLToPath(new URL('../../tools/bundle.mjs', import.meta.url));
@@ -89,6 +91,7 @@ export class Cli {
     const command = [process.execPath, this.#program, ...args];
     const [file = '', ...rest] = wrapped(command, options);
     const child = spawn(file, rest, { env, cwd: this.home, stdio: ['pipe', 'pipe', 'pipe'] });
+    options.started?.(child);
     const out = { stdout: '', stderr: '' };
     let isKilled = false;
     for (const stream of ['stdout', 'stderr'] as const) {

@@ -111,6 +111,19 @@ export class MemoryCluster implements Cluster {
     return this.#objects.get(this.#id(type, ns, name))?.object as Stored<T> | undefined;
   }
 
+  /** Every object of every kind. */
+  everything(): { type: ResourceType; object: Stored }[] {
+    return [...this.#objects.values()];
+  }
+
+  /** Has the objects of another one from now on, and no others; nobody watches yet. */
+  becomes(other: MemoryCluster): void {
+    this.#objects.clear();
+    for (const [id, { type, object }] of other.#objects) this.#objects.set(id, { type, object: structuredClone(object) });
+    this.#version = other.#version;
+    this.#history = [];
+  }
+
   all<T extends KubeObject>(type: ResourceType<T>): Stored<T>[] {
     return [...this.#objects.values()].filter((entry) => entry.type.plural === type.plural).map((entry) => entry.object as Stored<T>);
   }

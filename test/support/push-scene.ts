@@ -9,6 +9,7 @@ import { annotations, kinds } from '../../src/lib/api/group.ts';
 import { canaryOf, isCanceled } from '../../src/lib/api/rollout.ts';
 import type { KubeObject, ResourceType } from '../../src/lib/api/object.ts';
 import type { CFApp, CFBuild, CFPackage, DeploymentStatus, Droplet } from '../../src/lib/api/types.generated.ts';
+import { ownerReference } from '../../src/templates/metadata.ts';
 import { Cli, type CliRun } from './cli.ts';
 import { ServedCluster } from './served-cluster.ts';
 
@@ -48,6 +49,8 @@ export class PushScene {
   readonly images: Set<string>;
   readonly cluster: ServedCluster;
   readonly cli: Cli;
+  /** Builds that have not ended, with how they will. */
+  readonly #waiting = new Map<string, PushScene['droplet']>();
 
   private constructor(cluster: ServedCluster, program: string, images: Set<string>) {
     this.cluster = cluster;
@@ -173,6 +176,7 @@ export class PushScene {
     const uploaded = { conditions: [{ ...condition('Ready', 'True'), observedGeneration: 1 }] };
     if (verb === 'create' && type.plural === kinds.package.plural) setTimeout(() => this.setStatus(kinds.package, name, uploaded), 5);
     if (verb === 'create' && type.plural === kinds.build.plural) this.#build(name);
+    if (verb === 'create' && type.plural === secretType.plural) setTimeout(() => this.#endWaiting(), 5);
     if (verb === 'create' && type.plural === kinds.serviceBinding.plural) setTimeout(() => void this.#makeReady(name), 5);
     if (verb === 'delete' && type.plural === kinds.serviceBinding.plural) setTimeout(() => this.tellBindings(), 5);
     if (verb !== 'patch' || type.plural !== kinds.app.plural) return;
@@ -199,11 +203,28 @@ export class PushScene {
   }
 
   #build(name: string): void {
-    const outcome = this.droplet;
+    this.#waiting.set(name, this.droplet);
     const services = this.cluster.memory.all(kinds.serviceBinding).map(({ metadata }) => ({ kind: 'Secret', name: metadata.name ?? '' }));
     const spec = { buildRef: { name }, builderName: 'kf-builder', services };
-    setTimeout(() => void this.cluster.add(kinds.buildWorkload, { metadata: { name, namespace: ns }, spec }), 2);
-    setTimeout(() => this.endBuild(name, outcome), 5);
+    setTimeout(() => {
+      const build = this.cluster.memory.peek(kinds.build, ns, name);
+      // An image is not built.
+      if (build === undefined || build.spec.lifecycle.type === 'docker') return;
+      const ownerReferences = [ownerReference(kinds.build, build)];
+      void this.cluster.add(kinds.buildWorkload, { metadata: { name, namespace: ns, ownerReferences }, spec });
+    }, 2);
+    setTimeout(() => this.#endWaiting(), 5);
+  }
+
+  /** Ends the builds that have the Secret with their variables. */
+  #endWaiting(): void {
+    for (const [name, outcome] of this.#waiting) {
+      const build = this.cluster.memory.peek(kinds.build, ns, name);
+      const secret = build?.metadata.annotations?.[annotations.envSecret];
+      if (build === undefined || (secret !== undefined && this.cluster.memory.peek(secretType, ns, secret) === undefined)) continue;
+      this.#waiting.delete(name);
+      this.endBuild(name, outcome);
+    }
   }
 
   async #makeReady(name: string): Promise<void> {
@@ -211,7 +232,9 @@ export class PushScene {
     const binding = memory.peek(kinds.serviceBinding, ns, name);
     const instance = memory.peek(kinds.serviceInstance, ns, binding?.spec.service.name ?? '');
     const version = memory.peek(secretType, ns, instance?.spec.secretName ?? '')?.metadata.resourceVersion ?? '';
-    const told = { metadata: { annotations: { [annotations.instanceVersion]: version } } };
+    const app = memory.peek(kinds.app, ns, binding?.spec.appRef.name ?? '');
+    const ownerReferences = app === undefined ? [] : [ownerReference(kinds.app, app, false)];
+    const told = { metadata: { annotations: { [annotations.instanceVersion]: version }, ownerReferences } };
     await memory.mergePatch(kinds.serviceBinding, ns, name, told);
     this.setStatus(kinds.serviceBinding, name, { conditions: [condition('Ready', 'True')] });
     this.tellBindings();
