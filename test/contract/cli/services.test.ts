@@ -66,6 +66,28 @@ const ok = async (...args: string[]): Promise<string> => {
   return run.stdout;
 };
 
+describe('create-user-provided-service', () => {
+  const cups = (password: string): Promise<string> => ok('create-user-provided-service', 'db', '-p', JSON.stringify({ password }));
+
+  it('changes nothing when there is an instance of that name with credentials', async () => {
+    expect(await cups('first')).not.toContain('already exists');
+    expect(await cups('second')).toContain('Service instance db already exists');
+    expect(credentials('db')).toEqual({ password: 'first' });
+  });
+
+  it('ends well when another one of that name writes the Secret of its instance', async () => {
+    const { memory } = cluster;
+    const { intercept } = memory;
+    memory.intercept = async (verb, type, name) => {
+      if (verb !== 'create' || type.plural !== secretType.plural) return;
+      memory.intercept = intercept;
+      await cluster.add(secretType, { metadata: { name, namespace: ns }, data: { credentials: 'e30=' } });
+    };
+    expect(await cups('mine')).not.toContain('already exists');
+    expect(credentials('db')).toEqual({ password: 'mine' });
+  });
+});
+
 describe('one service, with the controller that claims names and fills bindings', () => {
   let stopController: () => Promise<void>;
 

@@ -2,13 +2,15 @@
 
 import { randomUUID } from 'node:crypto';
 import { findCondition, isTrue } from '../../api/conditions.ts';
-import { secretType } from '../../api/core.ts';
+import { secretType, type Secret } from '../../api/core.ts';
+import { followedSecret } from '../../api/credentials.ts';
 import { kinds, labels } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
 import type { ServiceSummary } from '../../api/results.ts';
 import { lastOperationOf } from '../../api/service-operation.ts';
 import type { CFApp, CFServiceBinding, CFServiceInstance } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
+import { isAlreadyExists } from '../../kube/errors.ts';
 import { watchObject } from '../../kube/watch-list.ts';
 import { unlessLate } from '../../wait.ts';
 import type { SpaceSession } from '../../session/session.ts';
@@ -83,13 +85,47 @@ export function withoutEffect({ displayName, syslogDrainUrl = '', routeServiceUr
 }
 
 /**
- * Returns false when the instance exists already; then nothing is changed.
+ * Writes the Secret of an instance that this command has made. If another command of that name has taken this one for interrupted, the Secret is there, and
+ * gets these credentials.
+ */
+async function writeCredentials({ cluster, signal }: SpaceSession, secret: Secret): Promise<void> {
+  const { name = '', namespace, annotations } = secret.metadata;
+  try {
+    await cluster.create(secretType, secret, { signal });
+  } catch (error) {
+    if (!isAlreadyExists(error)) throw error;
+    await cluster.mergePatch(secretType, namespace, name, { metadata: { annotations }, data: secret.data }, { signal });
+  }
+}
+
+/** A command that ended between its two writes left an instance without its Secret, which nothing else makes. @returns whether it lacked it */
+async function complete(
+  session: SpaceSession,
+  instance: Stored<CFServiceInstance>,
+  credentials: Record<string, unknown>,
+): Promise<boolean> {
+  const { cluster, space, signal } = session;
+  if (instance.spec.type !== 'user-provided' || followedSecret(instance) !== undefined) return false;
+  if ((await cluster.get(secretType, space.guid, instance.spec.secretName, signal)) !== undefined) return false;
+  const author = { changedBy: await session.changedBy(), now: new Date() };
+  try {
+    await cluster.create(secretType, buildCredentialsSecret(instance, credentials, author), { signal });
+    return true;
+  } catch (error) {
+    if (isAlreadyExists(error)) return false;
+    throw error;
+  }
+}
+
+/**
+ * Returns false when the instance exists already; then nothing is changed. One that has no credentials yet gets these.
  * @throws KfError `conflict` for a Secret that no service can have
  */
 export async function createUserProvided(session: SpaceSession, options: UserProvidedOptions): Promise<boolean> {
-  if ((await findServiceIfAny(session, options.name)) !== undefined) return false;
-  const { cluster, space, signal } = session;
   const { name, credentials, fromSecret, tags, syslogDrainUrl, routeServiceUrl } = options;
+  const present = await findServiceIfAny(session, name);
+  if (present !== undefined) return fromSecret === undefined && (await complete(session, present, credentials));
+  const { cluster, space, signal } = session;
   if (fromSecret !== undefined && !(await assertFollowable(session, fromSecret))) {
     const message = `Secret '${fromSecret}' does not exist in namespace ${space.guid} yet: service instance '${name}' gets its credentials when it does.`;
     session.report({ type: 'warning', message });
@@ -105,9 +141,8 @@ export async function createUserProvided(session: SpaceSession, options: UserPro
     syslogDrainUrl,
     routeServiceUrl,
   };
-  const write = { signal };
-  const instance = await cluster.create(kinds.serviceInstance, buildUserProvidedInstance(input, author), write);
-  if (fromSecret === undefined) await cluster.create(secretType, buildCredentialsSecret(instance, credentials, author), write);
+  const instance = await cluster.create(kinds.serviceInstance, buildUserProvidedInstance(input, author), { signal });
+  if (fromSecret === undefined) await writeCredentials(session, buildCredentialsSecret(instance, credentials, author));
   return true;
 }
 
