@@ -23,6 +23,11 @@ export function isHeld(app: CFApp, process: CFProcess): boolean {
   return process.metadata.annotations?.[annotations.held] === changeOf(app) || isWhollyHeld(app);
 }
 
+/** A push ended between its first setting and its last patch: no instance has the variables and bindings that it wrote, and the next push finds them there. */
+export function isUnfinished(app: CFApp): boolean {
+  return app.metadata.annotations?.[annotations.unfinished] === changeOf(app);
+}
+
 /** All processes wait for the next start: the app has another droplet, or its last change was canceled. */
 export function isWhollyHeld(app: CFApp): boolean {
   return app.metadata.annotations?.[annotations.held] === changeOf(app) || isCanceled(app);

@@ -1,9 +1,12 @@
 // Settings of processes and the last patch of a push, which starts them together with the source.
 
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
 import { afterAll, afterEach, beforeEach, expect, it } from 'vitest';
 import { secretType } from '../../../src/lib/api/core.ts';
 import { annotations, kinds } from '../../../src/lib/api/group.ts';
 import type { CFProcess } from '../../../src/lib/api/types.generated.ts';
+import { KubeError } from '../../../src/lib/kube/errors.ts';
 import { bundleForTests } from '../../support/cli.ts';
 import { ns, PushScene } from '../../support/push-scene.ts';
 
@@ -49,5 +52,32 @@ it.each([[[...push, '-m', '32M']], [['set-env', 'shop', 'SIZE', '1']]])(
     const { stderr } = await scene.ok(...command);
     expect(stderr.match(/variables of app 'shop' was gone, .* 'kf rollback shop' brings back/g)).toHaveLength(1);
     expect((await scene.ok(...command)).stderr).not.toContain('was gone');
+  },
+);
+
+it.each([[[]], [[['apply-manifest', '-f', 'labels.yml']]]])(
+  'what a failed push has written is in the instances after the next push: %j in between',
+  async (between) => {
+    const { memory } = scene.cluster;
+    const { intercept } = memory;
+    writeFileSync(path.join(scene.cli.home, 'labels.yml'), 'applications: [{name: shop, metadata: {labels: {team: blue}}}]');
+    const wanted = { name: 'shop', path: 'app', env: { COLOUR: 'red' }, routes: [{ route: 'other.apps.localhost' }] };
+    writeFileSync(path.join(scene.cli.home, 'wanted.yml'), JSON.stringify({ applications: [wanted] }));
+    await scene.ok(...push);
+    const { [annotations.appRev]: rev } = marks();
+    // The variables are written, and the route cannot be.
+    memory.intercept = (verb, type, name) => {
+      if (verb === 'create' && type.plural === kinds.route.plural)
+        throw new KubeError('failed', `refused: '${name}'`, { status: 422, reason: 'Invalid' });
+      return intercept(verb, type, name);
+    };
+    expect(await scene.cli.run(['push', '-f', 'wanted.yml'])).toMatchObject({ code: 1, stderr: expect.stringContaining('refused: ') });
+    memory.intercept = intercept;
+    for (const command of between) await scene.ok(...command);
+    expect(marks()).toMatchObject({ [annotations.appRev]: rev });
+    await scene.ok('push', '-f', 'wanted.yml');
+    expect(marks()).toMatchObject({ [annotations.appRev]: String(Number(rev) + 1) });
+    expect(marks()).not.toHaveProperty(annotations.unfinished);
+    expect((await scene.ok('push', '-f', 'wanted.yml')).stdout).toContain('is unchanged');
   },
 );

@@ -111,7 +111,7 @@ async function applyTo({ session, info, plan, push, found, checked }: PreparedPu
     await writeAsHolder(cluster, locked, pushId, () => last, signal);
     return added;
   };
-  const added = await underLock(cluster, app, pushId, write, signal);
+  const added = await underLock(cluster, app, { pushId, restarts: false }, write, signal);
   // Of an app that does not run, nobody awaits an answer.
   if (app.spec.desiredState === 'STARTED') await untilLoaded(session, changes, added);
   return { ...applied, changed: true };

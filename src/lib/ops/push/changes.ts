@@ -2,7 +2,7 @@
 
 import { effectiveCommand, routesOf, webProcess } from '../../api/app.ts';
 import { annotations } from '../../api/group.ts';
-import { isHeld, isWhollyHeld } from '../../api/held.ts';
+import { isHeld, isUnfinished, isWhollyHeld } from '../../api/held.ts';
 import type { Stored } from '../../api/object.ts';
 import { packageMark, unstagedMark } from '../../api/packages.ts';
 import type { CFApp, CFRoute } from '../../api/types.generated.ts';
@@ -26,7 +26,7 @@ export interface Changes {
   services: FoundService[];
   /**
    * The app must restart, because it has bindings and gets another droplet. The image may be the same: then the bindings are all that is new, and only
-   * a restart gives them to the instances.
+   * a restart gives them to the instances. Or an earlier push ended between its writes: no instance has what it wrote.
    */
   restart: boolean;
   /** Routes that the app loses. */
@@ -62,14 +62,15 @@ export function decideChanges({ session, plan, push, services, routes, facts, ap
   const startsWeb = web === undefined || judgeWeb(session, web);
   const droplet = build !== undefined && app.spec.currentDropletRef?.name !== build.metadata.name;
   const isStarted = app.spec.desiredState === 'STARTED';
-  const waits = isWhollyHeld(app) || facts.processes.some((process) => isHeld(app, process));
+  const isLeft = isUnfinished(app);
+  const waits = isLeft || isWhollyHeld(app) || facts.processes.some((process) => isHeld(app, process));
   return {
     processes: processSteps(build === undefined ? withWeb(plan) : plan, facts, startsWeb),
     env: envChanges(plan, facts),
     metadata: metadataChanges(plan, app),
     routes: routes.filter((place) => !facts.ownRoutes.some((route) => isMapped(route, app, place))),
     services: services.filter(({ instance }) => !artifact.bindings.some((binding) => isTo(binding, instance))),
-    restart: droplet && artifact.bindings.length > 0,
+    restart: isLeft || (droplet && artifact.bindings.length > 0),
     // A refused route is unmapped too: it would lead to the app as soon as it gets its address.
     unmap: plan.noRoute ? routesOf(app, facts.routes).filter(({ metadata }) => metadata.deletionTimestamp === undefined) : [],
     droplet,

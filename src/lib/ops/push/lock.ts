@@ -1,6 +1,7 @@
 // Concurrent pushes of one app: the later one takes the app over, and the earlier one notices before its next write (docs/internals.md, Push).
 
 import { annotations, kinds } from '../../api/group.ts';
+import { changeOf } from '../../api/held.ts';
 import type { Stored } from '../../api/object.ts';
 import type { CFApp } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
@@ -108,26 +109,44 @@ export async function takeOver(
   return { app: taken, first: looks === 1 };
 }
 
+/** Who writes settings under the lock. */
+export interface SettingsWriter {
+  pushId: string;
+  /** Its last patch gives the app another change, which the settings get into effect with: if it ends before, the app is marked with `kf/unfinished`. */
+  restarts: boolean;
+}
+
 /** Takes the lock under which settings are written. @throws KfError conflict when a later push has taken over */
-export function lockSettings(cluster: Cluster, app: Stored<CFApp>, pushId: string, signal?: AbortSignal): Promise<Stored<CFApp>> {
-  const patch = (): ObjectPatch => ({ metadata: { annotations: { [annotations.applying]: `${pushId}@${Date.now()}` } } });
+function lockSettings(
+  cluster: Cluster,
+  app: Stored<CFApp>,
+  { pushId, restarts }: SettingsWriter,
+  signal?: AbortSignal,
+): Promise<Stored<CFApp>> {
+  const patch = (live: Stored<CFApp>): ObjectPatch => {
+    const lock = { [annotations.applying]: `${pushId}@${Date.now()}` };
+    return { metadata: { annotations: restarts ? { ...lock, [annotations.unfinished]: changeOf(live) } : lock } };
+  };
   return patchApp(cluster, app, patch, (live) => isHolder(live, pushId), signal);
 }
+
+/** Annotations of the last patch of a writer that restarts the app. */
+export const finished = { [annotations.applying]: null, [annotations.unfinished]: null };
 
 /** Writes under the lock, which `write` removes with its last patch. On any failure the lock is released at once. */
 export async function underLock<T>(
   cluster: Cluster,
   app: Stored<CFApp>,
-  pushId: string,
+  writer: SettingsWriter,
   write: (locked: Stored<CFApp>) => Promise<T>,
   signal?: AbortSignal,
 ): Promise<T> {
-  const locked = await lockSettings(cluster, app, pushId, signal);
+  const locked = await lockSettings(cluster, app, writer, signal);
   try {
     return await write(locked);
   } catch (error) {
     const release = (): ObjectPatch => ({ metadata: { annotations: { [annotations.applying]: null } } });
-    await writeAsHolder(cluster, locked, pushId, release).catch(() => undefined);
+    await writeAsHolder(cluster, locked, writer.pushId, release).catch(() => undefined);
     throw error;
   }
 }

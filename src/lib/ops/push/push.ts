@@ -22,7 +22,7 @@ import { makeArtifact } from './artifact.ts';
 import { acquireApp } from './acquire-app.ts';
 import { decideChanges, isMarked, isNothing, type Changes } from './changes.ts';
 import { readSnapshot, type AppSnapshot } from './app-snapshot.ts';
-import { underLock, writeAsHolder } from './lock.ts';
+import { finished, underLock, writeAsHolder } from './lock.ts';
 import { preflight, type Preflight } from './preflight.ts';
 import { needsDomains, wantedRoutes } from './route-plan.ts';
 import type { ProcessStep } from './settings.ts';
@@ -71,7 +71,7 @@ function switchApp(
           ...deploy.changes.metadata.annotations,
           ...deploy.changes.marks,
           [annotations.deployId]: deploy.id,
-          [annotations.applying]: null,
+          ...finished,
           ...rev,
         },
       },
@@ -120,7 +120,7 @@ async function apply(
     const switched = await switchApp(session, locked, plan, target.droplet, deploy);
     return { switched, routes: [...(plan.noRoute ? [] : facts.ownRoutes), ...added] };
   };
-  return underLock(session.cluster, app, target.pushId, write, session.signal);
+  return underLock(session.cluster, app, { pushId: target.pushId, restarts: true }, write, session.signal);
 }
 
 async function verdict(

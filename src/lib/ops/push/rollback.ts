@@ -14,7 +14,7 @@ import { defined } from '../../defined.ts';
 import { KfError } from '../../errors.ts';
 import type { ObjectPatch } from '../../kube/patch-as-read.ts';
 import type { SpaceSession } from '../../session/session.ts';
-import { takeOver, underLock, writeAsHolder } from './lock.ts';
+import { finished, takeOver, underLock, writeAsHolder } from './lock.ts';
 import { changeProcess } from '../apps/changes.ts';
 import { findDroplet } from '../apps/droplets.ts';
 import { ensureEnvSecret } from '../apps/env.ts';
@@ -211,7 +211,7 @@ export async function startRollback(
           [annotations.appRev]: String(appRevOf(live) + 1),
           [annotations.rolledBack]: `${version}/${deployId}`,
           [annotations.unstaged]: null,
-          [annotations.applying]: null,
+          ...finished,
         },
       },
       spec: {
@@ -222,5 +222,5 @@ export async function startRollback(
     });
     return writeAsHolder(cluster, locked, deployId, patch, signal);
   };
-  return { app: await underLock(cluster, taken, deployId, write, signal), deployId };
+  return { app: await underLock(cluster, taken, { pushId: deployId, restarts: true }, write, signal), deployId };
 }
