@@ -1,4 +1,5 @@
-// A push that is interrupted, by its user or by a dependency, reports it in time; the same push succeeds afterwards and sends nothing twice.
+// A push that is interrupted, by its user or by a dependency, reports it in time; the same push succeeds afterwards and sends nothing twice. So it does after
+// one that was killed.
 
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { randomBytes } from 'node:crypto';
@@ -10,7 +11,7 @@ import { CertificateAuthority } from '../support/certificates.ts';
 import { ConnectProxy } from '../support/connect-proxy.ts';
 import { reportTime } from '../support/figures.ts';
 import { get } from '../support/http.ts';
-import { Kf, kubectl, ringEnv } from '../support/kf.ts';
+import { Kf, kubectl, kubectlJson, ringEnv } from '../support/kf.ts';
 
 const fixture = path.resolve('test/fixtures/apps/node-hello');
 let kf: Kf;
@@ -24,7 +25,8 @@ beforeAll(async () => {
   kf = await Kf.create('developer', { XDG_CACHE_HOME: path.join(folder, 'cache') });
 });
 afterAll(async () => {
-  for (const app of ['interrupted', 'no-builder']) await kf.run(['delete', app, '-r', '-f']);
+  for (const app of ['interrupted', 'killed-1', 'killed-2', 'killed-3', 'killed-4', 'no-builder'])
+    await kf.run(['delete', app, '-r', '-f']);
   await kf.remove();
   await rm(folder, { recursive: true, force: true });
 });
@@ -36,14 +38,18 @@ function ballast(megabytes: number): Promise<void> {
 
 interface Ended {
   code: number | null;
+  /** The signal that ended it. */
+  signal: NodeJS.Signals | null;
   output: string;
   /** Milliseconds from the signal to the end. */
   milliseconds: number;
 }
 
+const push = (app: string): string[] => ['push', app, '-p', source, '-m', '128M'];
+
 /** Pushes and sends the signal as soon as the text has appeared. */
-function interruptAt(text: string, signal: NodeJS.Signals): Promise<Ended> {
-  const child = kf.start(['push', 'interrupted', '-p', source, '-m', '128M']);
+function interruptAt(app: string, text: string, signal: NodeJS.Signals): Promise<Ended> {
+  const child = kf.start(push(app));
   let output = '';
   let sent = 0;
   const read = (part: string): void => {
@@ -55,11 +61,13 @@ function interruptAt(text: string, signal: NodeJS.Signals): Promise<Ended> {
   };
   child.stdout?.setEncoding('utf8').on('data', read);
   child.stderr?.setEncoding('utf8').on('data', read);
-  return new Promise((resolve) => child.on('close', (code) => resolve({ code, output, milliseconds: performance.now() - sent })));
+  return new Promise((resolve) =>
+    child.on('close', (code, by) => resolve({ code, signal: by, output, milliseconds: performance.now() - sent })),
+  );
 }
 
 interface Pushed {
-  apps: { built: boolean; layerBytesSent: number }[];
+  apps: { guid: string; unchanged: boolean; built: boolean; layerBytesSent: number }[];
 }
 
 describe('a push that gets a signal', () => {
@@ -70,15 +78,52 @@ describe('a push that gets a signal', () => {
     ['Waiting: ', 'SIGTERM', 1],
   ] as const)('at "%s" (%s) ends with 130, and the same push succeeds afterwards', async (text, signal, megabytes) => {
     await ballast(megabytes);
-    const ended = await interruptAt(text, signal);
+    const ended = await interruptAt('interrupted', text, signal);
     expect(ended.output).toContain(text);
     expect(ended.code, ended.output).toBe(130);
     reportTime('a push ends after a signal', ended.milliseconds);
-    const again = await kf.json<Pushed>('push', 'interrupted', '-p', source, '-m', '128M');
+    const again = await kf.json<Pushed>(...push('interrupted'));
     // The bytes that were uploaded before the signal are not uploaded again.
     if (text === 'Staging' || text.startsWith('Waiting')) expect(again.apps[0]?.layerBytesSent).toBe(0);
     if (text.startsWith('Waiting')) expect(again.apps[0]?.built).toBe(false);
     expect((await get('interrupted.apps.localhost')).status).toBe(200);
+  });
+});
+
+interface Listed {
+  items: { metadata: { labels?: Record<string, string> }; spec: { displayName?: string; host?: string } }[];
+}
+
+/** Objects of the ring's space. */
+const listed = async (kind: string): Promise<Listed['items']> =>
+  (await kubectlJson<Listed>('get', kind, '-n', ringEnv('KF_TEST_SPACE_GUID'))).items;
+
+describe('a first push that gets SIGKILL', () => {
+  // Each has an app of its own: the name of a deleted one is free only a moment later.
+  test.each([
+    ['Packing', 'killed-1', 6],
+    ['Uploading', 'killed-2', 40],
+    ['Staging', 'killed-3', 1],
+    ['Waiting: ', 'killed-4', 1],
+  ] as const)('at "%s" is finished by the same push, with one app, package and build, and no byte twice', async (text, app, megabytes) => {
+    await ballast(megabytes);
+    const ended = await interruptAt(app, text, 'SIGKILL');
+    expect(ended.output).toContain(text);
+    expect(ended.signal, ended.output).toBe('SIGKILL');
+    const [again] = (await kf.json<Pushed>(...push(app))).apps;
+    expect((await get(`${app}.apps.localhost`)).status).toBe(200);
+    const isUploaded = text === 'Staging' || text === 'Waiting: ';
+    expect(again?.layerBytesSent).toBeLessThanOrEqual(isUploaded ? 0 : megabytes * 1024 * 1024 * 1.1);
+    if (text === 'Waiting: ') expect(again?.built).toBe(false);
+    const [apps, routes] = await Promise.all([listed('cfapps'), listed('cfroutes')]);
+    expect(apps.filter(({ spec }) => spec.displayName === app)).toHaveLength(1);
+    expect(routes.filter(({ spec }) => spec.host === app)).toHaveLength(1);
+    for (const kind of ['cfpackages', 'cfbuilds']) {
+      const own = (await listed(kind)).filter(({ metadata }) => metadata.labels?.['korifi.cloudfoundry.org/app-guid'] === again?.guid);
+      expect(own, kind).toHaveLength(1);
+    }
+    expect((await kf.json<Pushed>(...push(app))).apps).toMatchObject([{ unchanged: true, built: false, layerBytesSent: 0 }]);
+    await kf.ok('delete', app, '-r', '-f');
   });
 });
 
@@ -107,7 +152,7 @@ test('an upload waits for a registry that is away, and does not send again what 
   });
   const kubeconfig = path.join(folder, 'kubeconfig');
   await writeFile(kubeconfig, stringify(config), { mode: 0o600 });
-  const ran = await kf.run(['push', 'interrupted', '-p', source, '-m', '128M', '--json'], { env: { KUBECONFIG: kubeconfig } });
+  const ran = await kf.run([...push('interrupted'), '--json'], { env: { KUBECONFIG: kubeconfig } });
   await proxy.stop();
   expect(await gone).toContain('deleted');
   expect(ran.code, ran.stderr + ran.stdout).toBe(0);
