@@ -128,11 +128,6 @@ export class MemoryCluster implements Cluster {
     return [...this.#objects.values()].filter((entry) => entry.type.plural === type.plural).map((entry) => entry.object as Stored<T>);
   }
 
-  /** All stored objects, of all kinds. */
-  everything(): { type: ResourceType; object: Stored }[] {
-    return [...this.#objects.values()];
-  }
-
   async get<T extends KubeObject>(type: ResourceType<T>, ns: string | undefined, name: string): Promise<Stored<T> | undefined> {
     await this.intercept('get', type, name);
     return structuredClone(this.peek(type, ns, name));

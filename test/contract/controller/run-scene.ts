@@ -301,7 +301,7 @@ export async function createRoute(cluster: MemoryCluster, name: string, host: st
     spec: {
       host,
       domainRef: { name: 'domain-1', namespace: 'cf' },
-      destinations: [{ guid: `dest-${name}`, appRef: { name: appGuid }, processType: 'web' }],
+      destinations: [{ guid: name.replace('route', 'dest'), appRef: { name: appGuid }, processType: 'web' }],
     },
   });
 }
