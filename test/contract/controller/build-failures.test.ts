@@ -8,7 +8,7 @@ import type { BuildFailure } from '../../../src/lib/api/types.generated.ts';
 import { apiError, type MemoryCluster } from '../../support/memory-cluster.ts';
 import { startScene, type BuildScene } from './build-scene.ts';
 import { ended, makeSpace, runPod, startBuild } from './build-run.ts';
-import { isElection, settled } from './settled.ts';
+import { expectNoMoreWork, settled } from './settled.ts';
 
 let scene: BuildScene;
 let cluster: MemoryCluster;
@@ -59,14 +59,6 @@ async function later(): Promise<void> {
   await scene.stop();
   scene = await startScene(cluster);
   await settled(cluster);
-}
-
-async function expectNoMoreWork(): Promise<void> {
-  await settled(cluster);
-  const [written, read] = [cluster.writes.length, reads.length];
-  await settled(cluster);
-  expect(cluster.writes.slice(written).filter((write) => !isElection(write))).toEqual([]);
-  expect(reads).toHaveLength(read);
 }
 
 describe('a build that failed', () => {
@@ -128,7 +120,7 @@ describe('a build that failed', () => {
     await runPod(scene, { source: ended(0), registry: ended(99), build: ended(51) }, { phase: 'Failed' });
     await failed();
     expect(failure()).toEqual({ lane: 'build', exitCode: 51, reason: 'BuildFailed', cause: 'build-failed', pod: 'b-1-x', logLost });
-    await expectNoMoreWork();
+    await expectNoMoreWork(cluster, reads);
     expect(reads).toEqual(['build']);
   });
 
@@ -148,7 +140,7 @@ describe('a build that failed', () => {
     await failed();
     const logLost = 'The pod was gone before its last lines were read.';
     expect(failure()).toEqual({ reason: 'BuildFailed', cause: 'build-failed', logLost });
-    await expectNoMoreWork();
+    await expectNoMoreWork(cluster, reads);
     expect(reads).toEqual([]);
   });
 

@@ -6,7 +6,7 @@ import { kinds } from '../../../src/lib/api/group.ts';
 import { podType } from '../../../src/lib/api/pod-kind.ts';
 import type { TaskFailure } from '../../../src/lib/api/types.generated.ts';
 import { apiError } from '../../support/memory-cluster.ts';
-import { isElection, settled } from './settled.ts';
+import { expectNoMoreWork, settled } from './settled.ts';
 import {
   cluster,
   condition,
@@ -61,14 +61,6 @@ async function later(): Promise<void> {
   await settled(cluster);
 }
 
-async function expectNoMoreWork(): Promise<void> {
-  await settled(cluster);
-  const [written, read] = [cluster.writes.length, reads.length];
-  await settled(cluster);
-  expect(cluster.writes.slice(written).filter((write) => !isElection(write))).toEqual([]);
-  expect(reads).toHaveLength(read);
-}
-
 describe('a task that failed', () => {
   test('keeps its cause and its last lines with its end, before its Job may go, and they stay', async () => {
     const lines = [...Array.from({ length: 50 }, (_, line) => `line ${String(line)}`), '', missing];
@@ -119,7 +111,7 @@ describe('a task that failed', () => {
     await fails(127);
     expect(failure()).toEqual({ cause: 'exit-code', pod: 'task-1-pod', container: 'workload', exitCode: 127, logLost });
     expect(condition('task-1', 'Failed')?.message).toBe('Failed with exit code: 127');
-    await expectNoMoreWork();
+    await expectNoMoreWork(cluster, reads);
     expect(reads).toEqual([`${ns}/task-1-pod`]);
   });
 
@@ -137,7 +129,7 @@ describe('a task that failed', () => {
     await endJob('task-1', 'Failed', 'BackoffLimitExceeded');
     await until(() => expect(condition('task-1', 'Failed')?.reason).toBe('BackoffLimitExceeded'));
     expect(failure()).toEqual({ cause: 'unknown', logLost: 'The pod was gone before its last lines were read.' });
-    await expectNoMoreWork();
+    await expectNoMoreWork(cluster, reads);
     expect(reads).toEqual([]);
   });
 

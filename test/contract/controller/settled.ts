@@ -1,6 +1,7 @@
 // Recognises that the controller has finished its work.
 
 import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'vitest';
 import type { MemoryCluster, RecordedWrite } from '../../support/memory-cluster.ts';
 
 const looks = 25;
@@ -19,4 +20,13 @@ export async function settled(cluster: MemoryCluster): Promise<void> {
     await sleep(20);
     if (written() !== before) [before, quiet] = [written(), 0];
   }
+}
+
+/** The controller has come to an end: from now on it writes nothing, and reads no log. @param reads the logs that were read, which grows */
+export async function expectNoMoreWork(cluster: MemoryCluster, reads: readonly string[]): Promise<void> {
+  await settled(cluster);
+  const [written, read] = [cluster.writes.length, reads.length];
+  await settled(cluster);
+  expect(cluster.writes.slice(written).filter((write) => !isElection(write))).toEqual([]);
+  expect(reads).toHaveLength(read);
 }
