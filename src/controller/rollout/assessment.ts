@@ -16,6 +16,7 @@ import { isOwnedBy } from '../runtime/owner.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import type { CanaryStep } from './planner.ts';
 import { setRefusalOf } from './refusal.ts';
+import { isMoving } from './spare.ts';
 import type { Proof } from './traffic-probe.ts';
 import { isRemade, type Cause } from './status.ts';
 import { defined } from '../../lib/defined.ts';
@@ -31,6 +32,7 @@ const afterOthersMs = 20_000;
 const scheduleAgainMs = 15_000;
 /** A pod that its node has refused or ended is made again at once; that another node takes it is known after this time. */
 const madeAgainMs = 8_000;
+const forgottenMs = 5 * 60_000;
 const endedByNode: ReadonlySet<CauseCode> = new Set(['node-lost', 'no-room', 'evicted']);
 /** The kubelet checks once a second. It sends an Event for each of the first 25 failures in a row, and only a few Events after that. */
 const checksWithEvent = 25;
@@ -174,7 +176,7 @@ export class Assessor {
   readonly #missing = new BoundedMap<string, number>(5_000);
   /** When others were last seen ending beside a target whose instances are missing. */
   readonly #othersLeft = new BoundedMap<string, number>(5_000);
-  /** Since when, and when last, a node was seen to have refused or ended an instance, per generation. */
+  /** Since when, and when last, nodes were seen to have refused or ended an instance, by the change and the instance; until it is ready. */
   readonly #endedByNode = new BoundedMap<string, { since: number; last: number }>(5_000);
 
   /** A result is valid for its change: Serving stays; Failed stays until the generation recovers by itself. */
@@ -226,13 +228,13 @@ export class Assessor {
     const own = ownOf(view);
     const makesRoom = othersLeave(view);
     if (makesRoom) this.#othersLeft.set(view.target.metadata.uid, view.context.now());
-    const [instance] = own
-      .filter(({ problem }) => problem !== undefined)
-      .toSorted((a, b) => Number(b.problem?.final) - Number(a.problem?.final));
-    if (instance?.problem !== undefined) {
-      const mayPass = instance.problem.reason === 'Unschedulable' ? this.#mayGetRoom(view) : this.#isMadeAgain(view, instance.problem);
-      return { problem: mayPass ? { ...instance.problem, final: false } : instance.problem, instance };
-    }
+    for (const ready of own.filter((instance) => instance.ready)) this.#endedByNode.delete(keyOfEnds(view, ready));
+    const [worst] = own
+      .flatMap((instance) =>
+        instance.problem === undefined ? [] : [{ instance, problem: this.#unlessItPasses(view, instance, instance.problem) }],
+      )
+      .toSorted((a, b) => Number(b.problem.final) - Number(a.problem.final));
+    if (worst !== undefined) return worst;
     const missing = await this.#missingInstances(view, view.target, own.length);
     if (missing === undefined) return {};
     return { problem: makesRoom || this.#mayPass(view, missing) ? { ...missing, final: false } : missing };
@@ -246,13 +248,21 @@ export class Assessor {
     return true;
   }
 
+  #unlessItPasses(view: View, instance: Instance, problem: Problem): Problem {
+    if (!problem.final) return problem;
+    const mayPass = problem.reason === 'Unschedulable' ? this.#mayGetRoom(view) : this.#isMadeAgain(view, instance, problem);
+    return mayPass ? { ...problem, final: false } : problem;
+  }
+
   /** A node has just refused or ended the instance as a whole, and another one may take its successor, which gets another uid. */
-  #isMadeAgain({ target, context }: View, { reason, cause }: Problem): boolean {
+  #isMadeAgain(view: View, instance: Instance, { reason, cause }: Problem): boolean {
     if (reason !== 'Unknown' || !endedByNode.has(cause)) return false;
-    const now = context.now();
-    const known = this.#endedByNode.get(target.metadata.uid);
-    const since = known === undefined || now - known.last > 2 * madeAgainMs ? now : known.since;
-    this.#endedByNode.set(target.metadata.uid, { since, last: now });
+    const now = view.context.now();
+    const key = keyOfEnds(view, instance);
+    const known = this.#endedByNode.get(key);
+    // An instance that nodes end again and again, each time after a while, is not given the time anew.
+    const since = known === undefined || now - known.last > forgottenMs ? now : known.since;
+    this.#endedByNode.set(key, { since, last: now });
     return now - since < madeAgainMs;
   }
 
@@ -291,10 +301,13 @@ export class Assessor {
   }
 }
 
-/** Instances are ending, or more instances stay than are wanted, so some will end. */
-function othersLeave({ instances, hash, desired }: View): boolean {
+const keyOfEnds = ({ target, deployId }: View, { index }: Instance): string => `${target.metadata.uid}/${deployId}/${String(index)}`;
+
+/** Instances are ending, or more instances stay than are wanted, so some will end. The spare of a version that moves stays as long as that serves. */
+function othersLeave({ instances, hash, desired, workloads }: View): boolean {
   const staying = instances.filter(({ generation, ready, ending }) => !ending && (ready || generation !== hash));
-  return instances.some(({ ending }) => ending) || staying.length > desired;
+  const spares = workloads.filter((workload) => generationOf(workload) !== hash && isMoving(workload, instances, desired)).length;
+  return instances.some(({ ending }) => ending) || staying.length > desired + spares;
 }
 
 function ownOf({ instances, hash }: View): Instance[] {

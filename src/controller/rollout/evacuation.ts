@@ -2,12 +2,12 @@
 // Says too when instances may be evicted although too few of the others serve.
 
 import type { Stored } from '../../lib/api/object.ts';
-import { annotations } from '../../lib/api/group.ts';
 import type { AppWorkload, InstanceStatus } from '../../lib/api/types.generated.ts';
 import { generationOf, leastServing } from '../../templates/stateful-set.ts';
 import type { Instance } from '../instances/instances.ts';
 import type { View } from './assessment.ts';
 import type { RolloutPlan } from './planner.ts';
+import { hasSpare } from './spare.ts';
 
 const lookAgainMs = 2_000;
 
@@ -68,9 +68,6 @@ export function evacuationOf(state: Alone): Evacuation {
   const isHopeless = spares.some(({ problem }) => problem?.final === true) || (hasSpare && spares.length === 0 && refused);
   return { spare: 1, guarded: !isHopeless };
 }
-
-const hasSpare = ({ metadata, spec }: Stored<AppWorkload>, desired: number): boolean =>
-  metadata.annotations?.[annotations.spare] === 'true' && spec.instances > desired;
 
 /** As Kubernetes counts for a budget: what each generation shall have of which there is an instance. */
 function wantedOf(workloads: readonly Stored<AppWorkload>[], instances: readonly Instance[]): number {

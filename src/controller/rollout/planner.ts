@@ -16,6 +16,8 @@ export interface Generation {
   served: boolean;
   /** One of its instances is a spare, beside one that leaves its node. */
   spare?: boolean;
+  /** The spare may be the only one that serves. */
+  moving?: boolean;
   /** Time of creation, for sorting. */
   created: number;
 }
@@ -180,11 +182,10 @@ function roll(state: RolloutState, goal: Generation, others: readonly Generation
 
   // Instances are stopped only after the gateway has sent requests to their successors for a while.
   const hasSettled = !routed || (settled !== undefined && isSameWeights(settled, weights));
-  const stays = ({ hash, instances, spare }: Generation): number => {
+  const stays = ({ hash, instances, moving }: Generation): number => {
     const part = staying.get(hash) ?? 0;
-    // Which of the two instances serves while one leaves its node is not known here.
-    const isMoving = spare === true && part > 0;
-    return hasSettled && !isMoving ? part : Math.max(instances, part);
+    // One less would be the spare.
+    return hasSettled && !(moving === true && part > 0) ? part : Math.max(instances, part);
   };
   return { goal: up, others: new Map(serving.map((generation) => [generation.hash, stays(generation)])), weights };
 }

@@ -20,6 +20,7 @@ import { parseWeights, planRollout, printWeights, type Generation, type RolloutP
 import { expectationsOf, isLeftOver, Assessor, mostOf, readyOf, type View } from './assessment.ts';
 import { instancesPart, instancesStatus, isRemade, rolloutStatus, withAbsent, type RolloutFacts } from './status.ts';
 import { failedSiblingOf } from './siblings.ts';
+import { isMoving } from './spare.ts';
 import { Steadiness } from './steadiness.ts';
 import { hasServed, isUntouched } from './untouched.ts';
 import { failureOf, keepVerdict } from './verdict.ts';
@@ -209,6 +210,7 @@ export class Rollouts {
         proven: hash === view.hash ? proven : this.#provenBefore(view, hash),
         served: this.#servedBefore(view, hash),
         spare: workload.metadata.annotations?.[annotations.spare] === 'true',
+        moving: isMoving(workload, own, view.desired),
         created: Date.parse(workload.metadata.creationTimestamp ?? '') || 0,
       };
     });
@@ -243,7 +245,10 @@ export class Rollouts {
       const hash = generationOf(workload);
       if (plan.remove.includes(hash)) {
         await context.cluster.delete(kinds.appWorkload, namespace, name, { uid, propagation: 'Background', signal: context.signal });
-      } else if (change(workload) !== 0) {
+        continue;
+      }
+      const isMarkLeft = workload.metadata.annotations?.[annotations.spare] === 'true' && wanted(hash) <= view.desired;
+      if (change(workload) !== 0 || isMarkLeft) {
         const marks = { [annotations.spare]: extra(hash) > 0 ? 'true' : null };
         const patch = { metadata: { resourceVersion, annotations: marks }, spec: { instances: wanted(hash) } };
         await context.cluster.mergePatch(kinds.appWorkload, namespace, name, patch, { signal: context.signal });

@@ -47,6 +47,17 @@ test('the only instance behind a route leaves a node that is emptied after a sec
   expect(budgets()).toHaveLength(1);
 });
 
+test('an instance that was started beside one that leaves its node is one of two when the user wants two', async () => {
+  scene = await startRunScene();
+  await serving(await scene.deploy('good:1'));
+  await scene.cluster.create(nodeType, { metadata: { name: 'old' }, spec: { unschedulable: true }, status: readiness('True') });
+  await place('old');
+  await scene.until(() => expect(workload()?.metadata.annotations?.[annotations.spare]).toBe('true'));
+  await scene.cluster.mergePatch(kinds.process, ns, scene.web()?.metadata.name ?? '', { spec: { desiredInstances: 2 } });
+  await scene.until(() => expect(workload()?.metadata.annotations?.[annotations.spare]).toBeUndefined());
+  expect(workload()?.spec.instances).toBe(2);
+});
+
 test('a process without a route has no second instance and no budget, and stays where it is', async () => {
   scene = await startRunScene({ routed: false });
   await serving(await scene.deploy('good:1'));

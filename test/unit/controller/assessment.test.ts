@@ -7,7 +7,7 @@ import type { Proof } from '../../../src/controller/rollout/traffic-probe.ts';
 import type { Context } from '../../../src/controller/runtime/reconciler.ts';
 import { Store } from '../../../src/controller/runtime/store.ts';
 import type { StatefulSet } from '../../../src/lib/api/core.ts';
-import { labels } from '../../../src/lib/api/group.ts';
+import { annotations, labels } from '../../../src/lib/api/group.ts';
 import type { AppWorkload, DeploymentStatus } from '../../../src/lib/api/types.generated.ts';
 import { statefulSetNameOf } from '../../../src/templates/stateful-set.ts';
 import { asStored } from '../../support/stored.ts';
@@ -166,9 +166,17 @@ describe('an instance that does not work', () => {
     expect(await at(10, endedBy('no-room', 'first'))).toMatchObject({ failed: false, awaited: { final: false, cause: 'no-room' } });
     expect(await at(13, endedBy('node-lost', 'second'))).toMatchObject({ failed: false });
     expect(await at(18, endedBy('no-room', 'third'))).toMatchObject({ failed: true, cause: { problem: { cause: 'no-room' } } });
-    // What happened long ago is another matter.
-    expect(await at(60, endedBy('evicted', 'fourth'))).toMatchObject({ failed: false });
-    expect(await at(61, endedBy('disk', 'fifth'))).toMatchObject({ failed: true });
+    // Ended again and again, it does not get the time anew.
+    expect(await at(60, endedBy('evicted', 'fourth'))).toMatchObject({ failed: true });
+    // Another instance, and this one after it was ready, have their own time; and what happened long ago is another matter.
+    expect(await at(61, { ...endedBy('no-room', 'of another'), index: 1 })).toMatchObject({ failed: false });
+    await at(62, instance({ uid: 'ready', ready: true }));
+    expect(await at(63, endedBy('evicted', 'after it'))).toMatchObject({ failed: false });
+    expect(await at(400, endedBy('evicted', 'fifth'))).toMatchObject({ failed: false });
+    expect(await at(401, endedBy('disk', 'sixth'))).toMatchObject({ failed: true });
+    // What may pass on one instance does not hide what is final on another one.
+    const both = { instances: [endedBy('no-room', 'seventh'), instance({ index: 1, uid: 'other', problem: crashed })], desired: 2 };
+    expect(await assess(both)).toMatchObject({ failed: true, cause: { problem: { cause: 'exit-code' } } });
   });
 
   test('does not fail the version for lack of resources while other instances are about to end', async () => {
@@ -178,6 +186,18 @@ describe('an instance that does not work', () => {
     expect(await assess({ instances: [waiting, leaving] })).toMatchObject({ failed: false, awaited: { final: false } });
     expect(await assess({ instances: [waiting, surplus, { ...surplus, index: 1 }] })).toMatchObject({ failed: false });
     expect(await assess({ instances: [waiting] })).toMatchObject({ failed: true, cause: { problem: unschedulable } });
+  });
+
+  test('fails the version for lack of resources while the spare of the version before is what serves', async () => {
+    const metadata = { name: 'p-old', labels: { [labels.generation]: 'bbbbbbbbbb' }, annotations: { [annotations.spare]: 'true' } };
+    const before = asStored({ metadata: { ...workload.metadata, ...metadata, uid: 'old' }, spec: { ...workload.spec, instances: 2 } } as unknown as AppWorkload); // prettier-ignore
+    const spare = instance({ generation: 'bbbbbbbbbb', index: 1, ready: true });
+    const made = instance({ generation: 'bbbbbbbbbb' });
+    const { view } = viewOf({ instances: [instance({ problem: unschedulable }), spare, made] });
+    expect((await new Assessor().assess({ ...view, workloads: [workload, before] }, awaited)).failed).toBe(true);
+    // Once the first one is ready elsewhere, the spare goes.
+    const moved = { ...view, workloads: [workload, before], instances: [...view.instances.slice(0, 2), { ...made, ready: true }] };
+    expect((await new Assessor().assess(moved, awaited)).failed).toBe(false);
   });
 
   test('does not fail the version for lack of resources until the scheduler has tried again, after the others are gone', async () => {

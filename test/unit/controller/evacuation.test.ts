@@ -3,6 +3,10 @@
 import { describe, expect, test } from 'vitest';
 import type { Instance, Problem } from '../../../src/controller/instances/instances.ts';
 import { evacuationOf, type Alone } from '../../../src/controller/rollout/evacuation.ts';
+import { isMoving } from '../../../src/controller/rollout/spare.ts';
+import { annotations, labels } from '../../../src/lib/api/group.ts';
+import type { AppWorkload } from '../../../src/lib/api/types.generated.ts';
+import { asStored } from '../../support/stored.ts';
 import { heldDrain, isOverdue, type HeldDrain } from '../../../src/controller/rollout/held-drain.ts';
 
 const instance = (more: Partial<Instance> = {}): Instance => ({
@@ -52,6 +56,17 @@ describe('the only instance behind a route', () => {
   ])('may be evicted or not when %s', (_, given, guarded) => {
     expect(evacuationOf(alone({ hasSpare: true, ...given }))).toEqual({ spare: 1, guarded });
   });
+});
+
+test('a process moves while none of its wanted instances serves on a node that keeps it', () => {
+  const marked = (instances: number) =>
+    asStored({ metadata: { name: 'p-a', namespace: 's', labels: { [labels.generation]: 'a' }, annotations: { [annotations.spare]: 'true' } }, spec: { instances } } as unknown as AppWorkload); // prettier-ignore
+  const moves = (all: Instance[], instances = 2) => isMoving(marked(instances), all, 1);
+  expect(moves([spare()])).toBe(true);
+  expect(moves([leaving, spare()])).toBe(true);
+  expect(moves([instance({ ready: false }), spare()])).toBe(true);
+  expect(moves([instance(), spare()])).toBe(false);
+  expect(moves([leaving], 1)).toBe(false);
 });
 
 test('a process without routes, or with another number of instances, has no second one', () => {

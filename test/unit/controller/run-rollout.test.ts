@@ -351,10 +351,13 @@ test('weights are the same after they were printed and read', () => {
 });
 
 test('of two instances, of which one moves to another node, none is stopped before the new version serves', () => {
-  const moving = generation('old', 2, 1, { served: true, spare: true });
+  const moving = generation('old', 2, 1, { served: true, spare: true, moving: true });
   expect(plan({ settled: { old: 1 }, generations: [moving, generation('new', 0, 0)] })).toMatchObject({
     instances: { old: 2, new: 1 },
     weights: { old: 1 },
   });
   expect(plan({ settled: { new: 1 }, generations: [moving, generation('new', 1, 1)] }).instances).toEqual({ old: 0, new: 1 });
+  // The first one runs elsewhere.
+  const moved = generation('old', 2, 2, { served: true, spare: true, moving: false });
+  expect(plan({ settled: { old: 1 }, generations: [moved, generation('new', 0, 0)] }).instances).toEqual({ old: 1, new: 1 });
 });

@@ -4,7 +4,7 @@ import { createServer } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { Instance } from '../../../src/controller/instances/instances.ts';
-import { acceptance, Proofs, type Candidate, type Proof } from '../../../src/controller/rollout/traffic-probe.ts';
+import { acceptance, Proofs, type Candidate, type Proof, turnedDownAt } from '../../../src/controller/rollout/traffic-probe.ts';
 import { httpRouteType, revisionOf, type HttpRoute } from '../../../src/lib/api/gateway.ts';
 import { kinds } from '../../../src/lib/api/group.ts';
 import type { CFProcess } from '../../../src/lib/api/types.generated.ts';
@@ -114,11 +114,14 @@ describe('NotServing', () => {
 });
 
 describe('RouteNotAccepted', () => {
+  const refusedAt = '2026-01-01T00:00:00Z';
   const refusing = (type: 'Accepted' | 'ResolvedRefs'): Stored<HttpRoute> => {
     const live = httpRoute();
     const [parent] = live.status?.parents ?? [];
     const conditions = (parent?.conditions ?? []).map((condition) =>
-      condition.type === type ? { ...condition, status: 'False' as const, reason: 'NoMatch', message: 'no listener takes it' } : condition,
+      condition.type === type
+        ? { ...condition, status: 'False' as const, reason: 'NoMatch', message: 'no listener takes it', lastTransitionTime: refusedAt }
+        : condition,
     );
     return { ...live, status: { parents: [{ parentRef: { name: 'kf' }, conditions }] } };
   };
@@ -164,6 +167,12 @@ describe('RouteNotAccepted', () => {
       cause: 'gateway-down',
       message: expect.stringMatching(/: no gateway controller looked at it$/) as string,
     });
+  });
+
+  test('is known with its time when the gateway turns the route down as a whole', () => {
+    const live = refusing('Accepted');
+    expect(turnedDownAt(live)).toBe(Date.parse(refusedAt));
+    expect(turnedDownAt(refusing('ResolvedRefs'))).toBeUndefined();
   });
 
   test('is not the reason for a form that the gateway has not processed yet', () => {
