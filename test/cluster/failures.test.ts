@@ -253,7 +253,7 @@ describe('a space with a quota', () => {
   test('ends a restart within 10 s when the new instance may not be made, and the old one continues', async () => {
     const began = Date.now();
     const ran = await elsewhere.run(['restart', 'elsewhere']);
-    expectFailure(ran, /The quota of the space is used up: .*exceeded quota: failures/, 'kf push elsewhere --strategy recreate');
+    expectFailure(ran, /The quota of the space is used up: .*exceeded quota: failures/, 'kf restart elsewhere --strategy recreate');
     expect(await verdictAfter(began, 'FailedCreate', 'elsewhere')).toBeLessThanOrEqual(10_000);
     expect(await why(elsewhere, 'elsewhere')).toMatchObject({ cause: 'quota' });
     const scaled = await elsewhere.run(['scale', 'elsewhere', '-i', '2']);

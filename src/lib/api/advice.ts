@@ -16,8 +16,8 @@ export interface Advised {
   isBuilt?: boolean | undefined;
   /** What the process has now. */
   memoryMB?: number | undefined;
-  /** A version of the app has served before: its instances take the room that the new ones lack. */
-  hasServed?: boolean | undefined;
+  /** The failure is of a change, and instances of the version before serve: they take the room that the new ones lack. */
+  isBesideServing?: boolean | undefined;
   /** The check that fails is that of the readiness, with settings of its own in the manifest. */
   hasOwnReadiness?: boolean | undefined;
 }
@@ -91,6 +91,6 @@ export function adviceOn(code: CauseCode, about: Advised): string[] {
   const { bin, app } = about;
   const logs = `${bin} logs ${app} --recent`;
   const own = against[code]?.(about);
-  const stopFirst = about.hasServed === true && lackingRoom.has(code) ? [`${bin} push ${app} --strategy recreate`] : [];
+  const stopFirst = about.isBesideServing === true && lackingRoom.has(code) ? [`${bin} restart ${app} --strategy recreate`] : [];
   return [...stopFirst, ...(own === undefined ? [] : [own]), withoutLogs.has(code) ? `${bin} events ${app}` : logs];
 }

@@ -16,6 +16,13 @@ export const processDefaults = {
 /** True when the app runs a droplet that was built from source, not an image that the user named. */
 export const isBuilt = ({ spec }: CFApp): boolean => spec.lifecycle.type !== 'docker';
 
+/** Its last change has failed, and instances of the version before serve. */
+export function servesVersionBefore({ spec, status }: CFApp): boolean {
+  const { phase, canceled, generations = [] } = status?.deployment ?? {};
+  const hasFailed = spec.desiredState === 'STARTED' && phase === 'Failed' && canceled !== true;
+  return hasFailed && generations.some(({ state, ready }) => state === 'Old' && ready > 0);
+}
+
 /** A version of it has served. */
 export const hasServed = ({ status }: CFApp): boolean => status?.revision?.deployed !== undefined;
 

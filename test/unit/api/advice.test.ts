@@ -14,10 +14,10 @@ test.each([
 });
 
 test.each(['no-room', 'quota'] as const)(
-  'against %s a version beside one that has served is pushed with its instances stopped first',
+  'against %s a change beside a version that serves is made again with its instances stopped first',
   (cause) => {
     const about = { bin: 'kf', app: 'shop', ns: 's' };
-    expect(adviceOn(cause, { ...about, hasServed: true })[0]).toBe('kf push shop --strategy recreate');
+    expect(adviceOn(cause, { ...about, isBesideServing: true })[0]).toBe('kf restart shop --strategy recreate');
     expect(adviceOn(cause, about).join('\n')).not.toContain('recreate');
   },
 );

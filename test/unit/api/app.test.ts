@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { addressesOf, appRevOf, effectiveCommand, instancesOf, processesOf } from '../../../src/lib/api/app.ts';
+import { addressesOf, appRevOf, effectiveCommand, instancesOf, processesOf, servesVersionBefore } from '../../../src/lib/api/app.ts';
 import { asStored } from '../../support/stored.ts';
 import type { CFApp, CFProcess, CFRoute } from '../../../src/lib/api/types.generated.ts';
 
@@ -27,6 +27,19 @@ test('addresses are listed in alphabetical order, without routes that have no ad
     route('x', '2025-01-01T00:00:00Z', 'b'),
   ];
   expect(addressesOf(app, routes)).toEqual(['new', 'old']);
+});
+
+test('the version before serves beside a change that failed only while instances of it are ready', () => {
+  const after = (deployment: object, desiredState = 'STARTED') => servesVersionBefore({ ...app, spec: { ...app.spec, desiredState }, status: { deployment } } as unknown as CFApp); // prettier-ignore
+  const old = (ready: number) => [
+    { state: 'Failed', instances: 0, ready: 0 },
+    { state: 'Old', instances: 1, ready },
+  ];
+  expect(after({ phase: 'Failed', generations: old(1) })).toBe(true);
+  expect(after({ phase: 'Failed', generations: old(0) })).toBe(false);
+  expect(after({ phase: 'Serving', generations: old(1) })).toBe(false);
+  expect(after({ phase: 'Failed', canceled: true, generations: old(1) })).toBe(false);
+  expect(after({ phase: 'Failed', generations: old(1) }, 'STOPPED')).toBe(false);
 });
 
 test('an instance that should exist and is not reported is down', () => {

@@ -1,7 +1,7 @@
 // Waits until the controller reports the result of a change of an app (`kf/deploy-id`), and says why it did not start.
 
 import { adviceOn } from '../../api/advice.ts';
-import { hasServed, isBuilt } from '../../api/app.ts';
+import { hasServed, isBuilt, servesVersionBefore } from '../../api/app.ts';
 import { awaitedIn } from '../../api/awaited.ts';
 import { causeOfDeployment } from '../../api/causes.ts';
 import { annotations, kinds, labels } from '../../api/group.ts';
@@ -124,7 +124,7 @@ async function failure(cluster: Cluster, app: Stored<CFApp>, deployment: Deploym
         process,
         memoryMB,
         isBuilt: isBuilt(app),
-        hasServed: hasServed(app),
+        isBesideServing: servesVersionBefore(app),
       }),
       `${bin} why ${name}`,
     ],

@@ -1,7 +1,7 @@
 // Why an app does not run as it should: the last change that failed, an instance that does not run, or nothing.
 
 import { adviceOn } from '../../api/advice.ts';
-import { desiredInstances, hasServed, isBuilt, processesOf, webProcess } from '../../api/app.ts';
+import { desiredInstances, isBuilt, processesOf, servesVersionBefore, webProcess } from '../../api/app.ts';
 import { causeOfDeployment } from '../../api/causes.ts';
 import { findCondition } from '../../api/conditions.ts';
 import { configMapType } from '../../api/core.ts';
@@ -85,10 +85,10 @@ function indexOf(pod: string | undefined): number | undefined {
   return index === undefined ? undefined : Number(index);
 }
 
-function ofDeployment(deployment: DeploymentStatus): Finding {
+function ofDeployment(app: Stored<CFApp>, deployment: DeploymentStatus): Finding {
   const { message = 'The cause is unknown.', since, process, pod, container, exitCode } = deployment;
   const where = { since, process, pod, instance: indexOf(pod), container, exitCode };
-  return { state: 'failed', cause: causeOfDeployment(deployment), message, ...defined(where) };
+  return { state: 'failed', cause: causeOfDeployment(deployment), message, isBesideServing: servesVersionBefore(app), ...defined(where) };
 }
 
 /** The deployment of an app that runs waits for its user. */
@@ -111,7 +111,7 @@ function findingOf({ app, processes }: Parts, bin: string): Finding {
   const claimed = findCondition(app, conditionTypes.claimed);
   if (claimed?.status === 'False') return { state: 'failed', cause: 'name-taken', message: claimed.message };
   const { deployment } = app.status ?? {};
-  if (deployment?.phase === 'Failed') return ofDeployment(deployment);
+  if (deployment?.phase === 'Failed') return ofDeployment(app, deployment);
   if (app.spec.desiredState !== 'STARTED') return { state: 'well', message: `App '${app.spec.displayName}' is stopped.` };
   const instance = ofInstances(processes);
   if (instance !== undefined) return instance;
@@ -162,9 +162,9 @@ async function explain(session: SpaceSession, parts: Parts, found: Finding): Pro
     allWarningsAbout(session, namesOf(parts, pod)),
     cause === undefined ? undefined : memoryAskedFor(cluster, app, cause, process, signal),
   ]);
-  const { pod: _pod, run: _run, readiness, ...finding } = withChecks(found, warnings);
+  const { pod: _pod, run: _run, readiness, isBesideServing, ...finding } = withChecks(found, warnings);
   const hasOwnReadiness = readiness === 'own';
-  const about = { bin, app: name, ns: space.guid, process, memoryMB, isBuilt: isBuilt(app), hasServed: hasServed(app), hasOwnReadiness };
+  const about = { bin, app: name, ns: space.guid, process, memoryMB, isBuilt: isBuilt(app), isBesideServing, hasOwnReadiness };
   const advice = finding.cause === undefined ? [] : adviceOn(finding.cause, about);
   const lines = log.tail.length === 0 ? {} : { log };
   return { kind: 'app', name, ...finding, ...lines, events: warnings.slice(0, mostEvents), next: finding.next ?? advice };
@@ -263,8 +263,10 @@ async function keptVerdicts({ cluster, space, signal }: SpaceSession, app: Store
 async function whyKept(session: SpaceSession, parts: Parts, verdict: Verdict): Promise<WhyDetails> {
   const { cause, message, at: since, process, pod, container, exitCode, head, omitted, tail, version } = verdict;
   const where = { process, pod, instance: indexOf(pod), container, exitCode };
-  const finding: Finding = { state: 'failed', cause, message, since, log: { head, omitted, tail }, ...defined(where) };
-  return { ...(await explain(session, parts, finding)), ...(await sinceServed(session, parts.app, version)) };
+  const { app } = parts;
+  const isBesideServing = version === app.status?.revision?.version && servesVersionBefore(app);
+  const finding: Finding = { state: 'failed', cause, message, since, log: { head, omitted, tail }, isBesideServing, ...defined(where) };
+  return { ...(await explain(session, parts, finding)), ...(await sinceServed(session, app, version)) };
 }
 
 /** What the failed revision has changed since the one that serves. */

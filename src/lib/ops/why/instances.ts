@@ -18,6 +18,8 @@ export type Finding = Pick<WhyDetails, 'state' | 'message'> &
     run?: Run;
     /** A check of the readiness fails, with settings of its own or with those of the health check. */
     readiness?: 'own' | 'shared';
+    /** The last change has failed, beside a version that serves. */
+    isBesideServing?: boolean;
   };
 
 interface Listed {
