@@ -55,6 +55,46 @@ it.each([[[...push, '-m', '32M']], [['set-env', 'shop', 'SIZE', '1']]])(
   },
 );
 
+/** The route of the next push is refused, after `meanwhile`. */
+async function withRefusedRoute(meanwhile: () => Promise<unknown>, command: string[]): Promise<void> {
+  const { memory } = scene.cluster;
+  const { intercept } = memory;
+  memory.intercept = async (verb, type, name) => {
+    if (verb !== 'create' || type.plural !== kinds.route.plural) return intercept(verb, type, name);
+    memory.intercept = intercept;
+    await meanwhile();
+    throw new KubeError('failed', `refused: '${name}'`, { status: 422, reason: 'Invalid' });
+  };
+  expect(await scene.cli.run(command)).toMatchObject({ code: 1, stderr: expect.stringContaining('refused: ') });
+  memory.intercept = intercept;
+}
+
+function manifest(attributes: object): string[] {
+  writeFileSync(path.join(scene.cli.home, 'wanted.yml'), JSON.stringify({ applications: [{ name: 'shop', path: 'app', ...attributes }] }));
+  return ['push', '-f', 'wanted.yml'];
+}
+
+const routes = [{ route: 'other.apps.localhost' }];
+
+it('a restart during a push that fails does not hide what the push has written', async () => {
+  await scene.ok(...push);
+  const wanted = manifest({ env: { COLOUR: 'red' }, routes });
+  const restart = () => scene.cluster.memory.mergePatch(kinds.app, ns, scene.app().metadata.name ?? '', { metadata: { annotations: { [annotations.deployId]: 'restart' } } }); // prettier-ignore
+  await withRefusedRoute(restart, wanted);
+  const { [annotations.appRev]: rev } = marks();
+  await scene.ok(...wanted);
+  expect(marks()).toMatchObject({ [annotations.appRev]: String(Number(rev) + 1) });
+});
+
+it('a push that failed, and had nothing to write that only a restart gives to instances, makes the next one restart nothing', async () => {
+  await scene.ok(...push);
+  const { [annotations.appRev]: rev } = marks();
+  await withRefusedRoute(() => Promise.resolve(), manifest({ routes }));
+  await scene.ok(...push);
+  expect(marks()).toMatchObject({ [annotations.appRev]: rev });
+  expect(marks()).not.toHaveProperty(annotations.unfinished);
+});
+
 it.each([[[]], [[['apply-manifest', '-f', 'labels.yml']]]])(
   'what a failed push has written is in the instances after the next push: %j in between',
   async (between) => {

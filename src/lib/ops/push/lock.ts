@@ -112,7 +112,7 @@ export async function takeOver(
 /** Who writes settings under the lock. */
 export interface SettingsWriter {
   pushId: string;
-  /** Its last patch gives the app another change, which the settings get into effect with: if it ends before, the app is marked with `kf/unfinished`. */
+  /** It writes what only another change of the app, by its last patch, gives to instances: if it ends before, the app has the mark `kf/unfinished`. */
   restarts: boolean;
 }
 
@@ -145,7 +145,12 @@ export async function underLock<T>(
   try {
     return await write(locked);
   } catch (error) {
-    const release = (): ObjectPatch => ({ metadata: { annotations: { [annotations.applying]: null } } });
+    const isDone = ({ metadata }: Stored<CFApp>): boolean => metadata.annotations?.[annotations.deployId] === writer.pushId;
+    // A restart meanwhile has made the mark void, and may have read the settings of before.
+    const release = (live: Stored<CFApp>): ObjectPatch => {
+      const left = writer.restarts && !isDone(live) ? { [annotations.unfinished]: changeOf(live) } : {};
+      return { metadata: { annotations: { [annotations.applying]: null, ...left } } };
+    };
     await writeAsHolder(cluster, locked, writer.pushId, release).catch(() => undefined);
     throw error;
   }

@@ -120,7 +120,9 @@ async function apply(
     const switched = await switchApp(session, locked, plan, target.droplet, deploy);
     return { switched, routes: [...(plan.noRoute ? [] : facts.ownRoutes), ...added] };
   };
-  return underLock(session.cluster, app, { pushId: target.pushId, restarts: true }, write, session.signal);
+  // The settings of processes have marks of their own.
+  const restarts = Object.keys(changes.env).length > 0 || changes.services.length > 0;
+  return underLock(session.cluster, app, { pushId: target.pushId, restarts }, write, session.signal);
 }
 
 async function verdict(
