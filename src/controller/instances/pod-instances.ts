@@ -153,7 +153,9 @@ export function podInstances(context: Context): Instances {
       const isPresent = problem?.ofPresentRun === true;
       // A process that was started again is not listening yet: its own first checks say nothing about why the one before it was stopped.
       const event = await latestEvent(context, { ns, uid }, 'Unhealthy', restarts > 0 && !isPresent ? startedAt : undefined);
-      if (event?.message === undefined || (isPresent && eventTime(event) < startedAt)) return undefined;
+      if (event?.message === undefined) return undefined;
+      // The present run has passed its start check: what that said before is no news of its readiness.
+      if (isPresent && (eventTime(event) < startedAt || !event.message.startsWith('Readiness probe failed: '))) return undefined;
       return { message: event.message.replace(/^\w+ probe failed: /i, '').trim(), at: eventTime(event) };
     },
 

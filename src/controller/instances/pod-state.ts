@@ -202,7 +202,11 @@ function notReady(pod: Pod, status: ContainerStatus, facts: PodFacts): Problem |
   if (!hasStarted(status) || status.ready) return undefined;
   const startedAt = time(status.state?.running?.startedAt);
   const notReadySince = time(condition(pod, 'Ready')?.lastTransitionTime);
-  return problemOfReadiness(facts.expectations, { now: facts.now, startedAt, notReadySince, lateAt: lateAt(pod, facts) });
+  // After an end, the time for a first start does not count again.
+  const { startSeconds, readiness } = facts.expectations;
+  const ownTime = startedAt + (startSeconds + (readiness?.failsAfterSeconds ?? 0)) * 1_000;
+  const late = status.restartCount > 0 ? ownTime : lateAt(pod, facts);
+  return problemOfReadiness(facts.expectations, { now: facts.now, startedAt, notReadySince, lateAt: late });
 }
 
 /** A sidecar that ends makes its instance not ready, while the app itself may be well. */

@@ -5,6 +5,7 @@ import { conditionTypes, kinds } from '../../lib/api/group.ts';
 import { findCondition } from '../../lib/api/conditions.ts';
 import { keepLines } from '../../lib/api/kept-lines.ts';
 import type { Stored } from '../../lib/api/object.ts';
+import { lostContainerReason } from '../../lib/api/pod.ts';
 import type { Pod } from '../../lib/api/pod-kind.ts';
 import type { TaskFailure, TaskWorkload } from '../../lib/api/types.generated.ts';
 import { defined } from '../../lib/defined.ts';
@@ -19,10 +20,12 @@ export async function failureOf(
   { reason, message }: { reason: string; message: string },
 ): Promise<TaskFailure> {
   const status = pod?.status?.containerStatuses?.[0];
-  const exitCode = status?.state?.terminated?.exitCode;
+  const { exitCode, reason: ended } = status?.state?.terminated ?? {};
   const { log, lost } = await lastLinesOfPod(context, pod, status?.name);
   // A shell says in its last lines that the command is missing.
-  const cause = causeWithLines(causeOfTask(reason, message), exitCode, [...log.head, ...log.tail]);
+  const told = causeWithLines(causeOfTask(reason, message), exitCode, [...log.head, ...log.tail]);
+  // The exit code of a container that its node finds no more is made up.
+  const cause = ended === lostContainerReason ? 'unknown' : told;
   return { cause, ...defined({ pod: pod?.metadata.name, container: status?.name, exitCode, logLost: lost }), ...keepLines(log) };
 }
 

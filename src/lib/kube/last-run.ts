@@ -1,6 +1,6 @@
 // Reads the first and last lines of the run of a container that failed.
 
-import type { ContainerStatus } from '../api/pod.ts';
+import { lostContainerReason, type ContainerStatus } from '../api/pod.ts';
 import type { Cluster } from './cluster.ts';
 import { KubeError } from './errors.ts';
 import { endsOf, linesFrom, upTo, type EndsSize, type LogEnds } from './lines.ts';
@@ -59,6 +59,7 @@ export async function readLastRun(
 
 /** The last lines that the kubelet keeps of a container that failed; they outlive its log. */
 export function keptByKubelet({ state, lastState }: ContainerStatus, size?: EndsSize): Promise<LogEnds> {
-  const ended = state?.terminated ?? lastState?.terminated;
-  return endsOf((ended?.message ?? '').split('\n'), size);
+  const { reason, message = '' } = state?.terminated ?? lastState?.terminated ?? {};
+  // That a container is not found any more is said by the kubelet, and not by the program.
+  return endsOf((reason === lostContainerReason ? '' : message).split('\n'), size);
 }

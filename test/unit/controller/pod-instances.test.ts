@@ -189,8 +189,10 @@ describe('an instance that runs again, and whose readiness check fails', () => {
     expect(await seam.logEnds('s', instance)).toMatchObject({ tail: ['of this run'] });
   });
 
-  test('has no check of the run before', async () => {
+  test('has no check of the run before, nor of its own start', async () => {
     const { seam, instance } = seamAndInstance([before]);
+    const starting = seamAndInstance([event('2030-01-01T01:00:20Z', 'Startup probe failed: dial tcp: connection refused')]);
+    expect(await starting.seam.lastCheck('s', starting.instance)).toBeUndefined();
     expect(await seam.lastCheck('s', instance)).toBeUndefined();
   });
 });

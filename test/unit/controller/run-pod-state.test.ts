@@ -334,6 +334,9 @@ describe('an instance whose program runs, and whose readiness check fails', () =
     expect(problemOf(pod({ ...young, state: running(70) }), checked)).toMatchObject({ ...pending, lookAgainMs: 5_000 });
     expect(problemOf(pod({ ...young, state: running(75) }), checked)).toMatchObject({ ...failing, final: false, lookAgainMs: 100_000 });
     expect(problemOf(pod({ ...run, notReady: 2 }), checked)).toMatchObject({ ...pending, lookAgainMs: 1_000 });
+    // After an end, the time for a first start does not count again.
+    const again = { ...young, state: running(76), lastState: killed, restarts: 1 };
+    expect(problemOf(pod(again), checked)).toMatchObject({ ...failing, final: true, byTime: true });
     // Its age says nothing about the run that has begun a moment ago.
     expect(problemOf(pod({ ...run, state: running(1), lastState: killed, restarts: 1, notReady: 2 }), checked)).toMatchObject(pending);
   });

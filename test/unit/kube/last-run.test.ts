@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import type { ContainerState, ContainerStatus } from '../../../src/lib/api/pod.ts';
 import type { Cluster } from '../../../src/lib/kube/cluster.ts';
 import { KubeError } from '../../../src/lib/kube/errors.ts';
-import { readLastRun, type Run } from '../../../src/lib/kube/last-run.ts';
+import { keptByKubelet, readLastRun, type Run } from '../../../src/lib/kube/last-run.ts';
 
 const status = (state: ContainerState, restartCount: number): ContainerStatus => ({
   ...{ name: 'application', image: '', imageID: '', containerID: 'c://1', ready: false },
@@ -46,4 +46,11 @@ test.each([
 test('of a container whose run before is lost, the run that goes on is no run that has ended', async () => {
   expect([await read(runs, 'failed', false), await read(runs, 'ended', false)]).toEqual(['present', undefined]);
   expect(await read(waits, 'ended', false)).toBe('present');
+});
+
+test('what a kubelet says of a container that it finds no more is not taken for lines of the program', async () => {
+  const ended = (reason: string) =>
+    keptByKubelet(status({ terminated: { exitCode: 137, reason, message: 'The container could not be located' } }, 1));
+  expect((await ended('ContainerStatusUnknown')).tail).toEqual([]);
+  expect((await ended('Error')).tail).toEqual(['The container could not be located']);
 });
