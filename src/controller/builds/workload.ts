@@ -135,7 +135,7 @@ async function followJob(context: Context, live: Stored<BuildWorkload>, job: Sto
     case 'succeeded':
       return succeed(context, live, pod, outcome.report);
     case 'failed':
-      return failRun(context, live, pod, outcome);
+      return endsByDeletion(pod) ? followEnd(context, live, pod) : failRun(context, live, pod, outcome);
     case 'running':
       await write(context, live, {}, [running(reasons.buildRunning, ''), readyStatement]);
       return followEnd(context, live, pod);
@@ -231,6 +231,14 @@ async function succeed(context: Context, live: Stored<BuildWorkload>, pod: Store
 function endOf({ metadata, status }: Stored<Pod>): number {
   const ends = (status?.containerStatuses ?? []).map(({ state }) => Date.parse(state?.terminated?.finishedAt ?? ''));
   return Math.max(Date.parse(metadata.creationTimestamp ?? ''), ...ends.filter((end) => !Number.isNaN(end)));
+}
+
+/** A container ended after somebody had deleted the pod, for example to empty its node: how it ended is no cause. What counts is that the pod will be gone. */
+function endsByDeletion({ metadata, status }: Stored<Pod>): boolean {
+  const { deletionTimestamp, deletionGracePeriodSeconds = 0 } = metadata;
+  if (deletionTimestamp === undefined) return false;
+  const deletedAt = Date.parse(deletionTimestamp) - deletionGracePeriodSeconds * 1_000;
+  return status?.containerStatuses?.some(({ state }) => Date.parse(state?.terminated?.finishedAt ?? '') >= deletedAt) === true;
 }
 
 async function keepDroplet(

@@ -144,6 +144,27 @@ describe('a build that failed', () => {
     expect(reads).toEqual([]);
   });
 
+  test('whose pod somebody deletes while it runs is not explained by how its containers end then', async () => {
+    await runPod(scene, { source: running, registry: running, build: running });
+    await scene.until(() => expect(cluster.peek(kinds.buildWorkload, 's-1', 'b-1')?.status?.conditions).toBeDefined());
+    // The Job holds the pod until it has counted it; the kubelet ends the containers meanwhile.
+    await cluster.mergePatch(podType, 's-1', 'b-1-x', { metadata: { finalizers: ['batch.kubernetes.io/job-tracking'] } });
+    await cluster.delete(podType, 's-1', 'b-1-x');
+    const said = {
+      exitCode: 1,
+      message: 'The source could not be fetched: The operation was aborted.',
+      finishedAt: new Date().toISOString(),
+    };
+    await runPod(scene, { source: { terminated: said }, registry: running, build: running });
+    await settled(cluster);
+    expect(failure()).toBeUndefined();
+    await cluster.mergePatch(podType, 's-1', 'b-1-x', { metadata: { finalizers: null } });
+    const conditions = [{ type: 'Failed', status: 'True', message: 'Job has reached the specified backoff limit' }];
+    await cluster.mergePatch(jobType, 's-1', 'b-1', { status: { conditions } }, { subresource: 'status' });
+    await failed();
+    expect(failure()).toMatchObject({ reason: 'BuildFailed', cause: 'build-failed' });
+  });
+
   test('whose image cannot be pulled has its cause, and no lines that could be lost', async () => {
     const waiting = { waiting: { reason: 'ErrImagePull', message: 'not found' } };
     await runPod(scene, { source: running, registry: waiting, build: waiting });
