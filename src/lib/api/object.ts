@@ -20,7 +20,7 @@ export interface ObjectMeta {
   generation?: number;
   creationTimestamp?: string;
   deletionTimestamp?: string;
-  /** Seconds from the deletion until {@link deletionTimestamp}. */
+  /** Seconds between the deletion and `deletionTimestamp`. */
   deletionGracePeriodSeconds?: number;
   labels?: Record<string, string>;
   annotations?: Record<string, string>;

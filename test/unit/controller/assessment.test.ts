@@ -190,7 +190,7 @@ describe('an instance that does not work', () => {
 
   test('fails the version for lack of resources while the spare of the version before is what serves', async () => {
     const metadata = { name: 'p-old', labels: { [labels.generation]: 'bbbbbbbbbb' }, annotations: { [annotations.spare]: 'true' } };
-    const before = asStored({ metadata: { ...workload.metadata, ...metadata, uid: 'old' }, spec: { ...workload.spec, instances: 2 } } as unknown as AppWorkload); // prettier-ignore
+    const before = asStored({ metadata: { ...workload.metadata, ...metadata, uid: 'old' }, spec: { ...workload.spec, instances: 2 } }); // prettier-ignore
     const spare = instance({ generation: 'bbbbbbbbbb', index: 1, ready: true });
     const made = instance({ generation: 'bbbbbbbbbb' });
     const { view } = viewOf({ instances: [instance({ problem: unschedulable }), spare, made] });
