@@ -13,6 +13,8 @@ let scene: Scene;
 let sockets: Socket[];
 /** Running requests at the registry, by the last part of their path. */
 let atRegistry: Set<string>;
+/** Also those that have left it. */
+let cameToRegistry: Set<string>;
 let mostAtOnce: number;
 /** Pieces of blobs that the registry has sent. */
 let piecesSent: number;
@@ -21,6 +23,7 @@ beforeEach(() => {
   piecesSent = 0;
   sockets = [];
   atRegistry = new Set();
+  cameToRegistry = new Set();
   mostAtOnce = 0;
 });
 afterEach(async () => {
@@ -36,6 +39,7 @@ function registry(request: IncomingMessage, response: ServerResponse): void {
     return;
   }
   atRegistry.add(name);
+  cameToRegistry.add(name);
   mostAtOnce = Math.max(mostAtOnce, atRegistry.size);
   response.on('close', () => atRegistry.delete(name));
   if (request.method === 'PUT' || request.method === 'HEAD') {
@@ -73,7 +77,8 @@ async function send(text: string): Promise<Socket> {
   return socket;
 }
 
-const arrives = (name: string): Promise<void> => expect.poll(() => [...atRegistry], { timeout: patienceMs }).toContain(name);
+/** It may leave at once. */
+const arrives = (name: string): Promise<void> => expect.poll(() => [...cameToRegistry], { timeout: patienceMs }).toContain(name);
 
 /**
  * Waits until no more bytes are sent: the gate and the kernel accept several MiB of an answer that nobody reads, and on a busy machine that takes a
