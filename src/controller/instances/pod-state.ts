@@ -5,6 +5,7 @@ import type { Pod } from '../../lib/api/pod-kind.ts';
 import {
   causeOfCreation, causeOfExit, causeOfPodEnd, causeOfPull, causeOfScheduling, signalNote,
 } from '../../lib/api/causes.ts'; // prettier-ignore
+import { codesOfStop } from '../../lib/api/check-words.ts';
 import { labels } from '../../lib/api/group.ts';
 import { runningSince, startingSince } from '../../lib/api/instance-since.ts';
 import { sidecarOf } from '../../lib/api/names.ts';
@@ -99,9 +100,6 @@ function outOfMemory({ memory }: Expectations): string {
 }
 
 const startErrors = new Set(['StartError', 'ContainerCannotRun']);
-
-/** Exit codes of a program that a kubelet stops. */
-const codesOfStop = new Set([0, 137, 143]);
 
 /** A run that its start check has ended: it lasted as long as that takes, and its pod was not ready in it. */
 function isEndOfStart(pod: Pod, { startedAt, finishedAt, exitCode }: ContainerStateTerminated, expectations: Expectations): boolean {

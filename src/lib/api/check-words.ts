@@ -14,6 +14,9 @@ export const isRefused = (said: string): boolean => said.includes('connection re
 /** No connection was made, and nobody refused one. */
 export const isUnconnected = (said: string): boolean => notConnected.test(said);
 
+/** Exit codes of a program that a kubelet stops. */
+export const codesOfStop: ReadonlySet<number | undefined> = new Set([0, 137, 143]);
+
 /** The cause of a failed check. Without words, only the time is known. @param path of an http check */
 export function causeOfCheck(said: string | undefined, { path }: { path?: string }): CauseCode {
   if (said === undefined) return 'start-timeout';

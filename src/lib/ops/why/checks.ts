@@ -1,11 +1,9 @@
 // What Events say of the checks of an instance: why it is not ready, or that its kubelet stopped it because of its health check. Pure.
 
-import { causeOfCheck } from '../../api/check-words.ts';
+import { causeOfCheck, codesOfStop } from '../../api/check-words.ts';
 import type { WhyEvent } from '../../api/results.ts';
 import type { Finding } from './instances.ts';
 
-/** Exit codes of a program that a kubelet stops. */
-const codesOfStop: readonly (number | undefined)[] = [0, 137, 143];
 /** Between a failed check and the end of the instance its requests end, and the app has time to end. */
 const longestStopMs = 120_000;
 /** Times of Events and of containers are of whole seconds. */
@@ -28,7 +26,7 @@ function lastCheck(warnings: readonly WhyEvent[], pod: string | undefined, kind:
 
 /** True when the instance ended as one that a kubelet stops. */
 const isStop = ({ run, cause, exitCode }: Finding): boolean =>
-  run !== undefined && (cause === 'signal' || cause === 'exit-code') && codesOfStop.includes(exitCode);
+  run !== undefined && (cause === 'signal' || cause === 'exit-code') && codesOfStop.has(exitCode);
 
 /** The finding with what a kubelet said of the check behind it. @param warnings the newest first */
 export function withChecks(finding: Finding, warnings: readonly WhyEvent[]): Finding {
