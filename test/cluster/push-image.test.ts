@@ -24,7 +24,7 @@ beforeAll(async () => {
   kf = await Kf.create();
 });
 afterAll(async () => {
-  await kf.run(['delete', 'image-app', '-r', '-f']);
+  for (const app of ['image-app', 'bound-app']) await kf.run(['delete', app, '-r', '-f']);
   await kf.remove();
 });
 
@@ -214,4 +214,24 @@ describe('a push that fails shows the cause, and the old version still serves', 
     const left = await kf.json<{ apps: { name: string }[] }>('apps').then((result) => JSON.stringify(result));
     expect(left).not.toContain('too-large');
   });
+});
+
+test('a push of the same image after set-env and bind-service has both, and one after unset-env and unbind-service has neither', async () => {
+  const seen = async (): Promise<unknown> => {
+    const env = JSON.parse((await get('bound-app.apps.localhost', '/env')).body) as Record<string, string>;
+    return [env['COLOUR'], env['VCAP_SERVICES']?.includes('"bound-db"')];
+  };
+  const push = () => kf.ok('push', 'bound-app', '-o', sample(1), '-m', '64M');
+  await push();
+  await kf.ok('cups', 'bound-db', '-p', '{"uri":"db"}');
+  await kf.ok('set-env', 'bound-app', 'COLOUR', 'red');
+  await kf.ok('bind-service', 'bound-app', 'bound-db');
+  await push();
+  expect(await seen()).toEqual(['red', true]);
+  await kf.ok('unset-env', 'bound-app', 'COLOUR');
+  await kf.ok('unbind-service', 'bound-app', 'bound-db');
+  // At once: versions of before still end.
+  await push();
+  expect(await seen()).toEqual([undefined, false]);
+  await kf.ok('delete-service', 'bound-db', '-f');
 });

@@ -40,10 +40,38 @@ export function liveInputsOf(app: Stored<CFApp>, process: Stored<CFProcess>, dro
   return liveInputs(app, process, droplet, portsOf(process, droplet, context));
 }
 
-/** The newest generation with the same live inputs. */
-export function findGeneration(workloads: readonly Stored<AppWorkload>[], live: LiveInputs): Stored<AppWorkload> | undefined {
+/** The newest generation with the same live inputs; one that a later change has replaced only when there is no other. */
+export function findGeneration(
+  process: Stored<CFProcess>,
+  workloads: readonly Stored<AppWorkload>[],
+  live: LiveInputs,
+): Stored<AppWorkload> | undefined {
   const hash = liveHash(live);
-  return workloads.findLast((workload) => workload.metadata.annotations?.[annotations.liveHash] === hash);
+  const equal = workloads.filter((workload) => workload.metadata.annotations?.[annotations.liveHash] === hash);
+  return equal.findLast((workload) => !isReplaced(process, workload)) ?? equal.at(-1);
+}
+
+/** The generation belongs to a change before the last one. It is there because it still ends, or serves in place of one that failed. */
+function isReplaced({ status }: Stored<CFProcess>, workload: Stored<AppWorkload>): boolean {
+  const said = status?.rollout?.generations?.find(({ hash }) => hash === generationOf(workload));
+  return said?.state === 'Old' && said.untouched !== true;
+}
+
+/**
+ * The found generation, unless it was replaced and has variables or services of an earlier time: a new change of the app never gets those.
+ * @throws WaitingError naming what is missing
+ */
+export async function upToDate(
+  context: Context,
+  app: Stored<CFApp>,
+  process: Stored<CFProcess>,
+  live: LiveInputs,
+  found: Stored<AppWorkload>,
+): Promise<Stored<AppWorkload>> {
+  if (!isReplaced(process, found)) return found;
+  const frozen = await readFrozen(context, app, process, true);
+  const isSame = generationHash(process.metadata.name, live, frozen) === generationOf(found);
+  return isSame ? found : createFrom(context, app, process, live, frozen);
 }
 
 /** Uids of AppWorkloads whose Secrets are known to exist. */

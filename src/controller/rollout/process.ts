@@ -23,7 +23,7 @@ import { halvesByOwner, halvesOf } from '../shared-routes.ts';
 import { expectationsOf } from './assessment.ts';
 import { withProcessDefaults } from './process-defaults.ts';
 import { targetAfterCancellation, type Target } from './cancellation.ts';
-import { createGeneration, findGeneration, liveInputsOf, makeWhole, replaceLost, workloadsOf } from './generation.ts';
+import { createGeneration, findGeneration, liveInputsOf, makeWhole, replaceLost, upToDate, workloadsOf } from './generation.ts';
 import { lookAtDrain, setsByProcess } from './held-drain.ts';
 import { refusalIn } from './refusal.ts';
 import { Proofs } from './traffic-probe.ts';
@@ -201,7 +201,8 @@ async function targetOf(
   // As in cf, a process that a manifest adds to a running app gets its instances with the next start.
   if (isHeld(app, process) && workloads.length === 0 && process.status?.rollout === undefined) return undefined;
   const live = liveInputsOf(app, process, droplet, context);
-  const found = heldGeneration(app, process, workloads) ?? findGeneration(workloads, live);
+  const equal = findGeneration(process, workloads, live);
+  const found = heldGeneration(app, process, workloads) ?? (equal && (await upToDate(context, app, process, live, equal)));
   if (found === undefined) return createGeneration(context, app, process, live);
   if (!(await makeWhole(context, app, process, live, found))) return 'again';
   if (findCondition(found, conditionTypes.whole)?.status !== 'False') return found;

@@ -166,8 +166,8 @@ export const annotations = {
   /** Of a CFApp: the CFPackage that was pushed last, and the newest one at that time; left out when it is the newest. */
   package: kf('package'),
   applying: kf('applying'),
-  /** Of a CFApp: the change of the app during which a push began to write settings. It holds until the app has another change. */
-  unfinished: kf('unfinished'),
+  /** Of a CFApp: the change of the app since which its variables or services differ from those of its instances. It holds until the app has another change. */
+  unapplied: kf('unapplied'),
   deployId: kf('deploy-id'),
   liveHash: kf('live-hash'),
   /** `true` on an AppWorkload that has an instance more than wanted, while the wanted one leaves its node. */

@@ -23,9 +23,9 @@ export function isHeld(app: CFApp, process: CFProcess): boolean {
   return process.metadata.annotations?.[annotations.held] === changeOf(app) || isWhollyHeld(app);
 }
 
-/** A push ended between its first setting and its last patch: no instance has the variables and bindings that it wrote, and the next push finds them there. */
-export function isUnfinished(app: CFApp): boolean {
-  return app.metadata.annotations?.[annotations.unfinished] === changeOf(app);
+/** Variables or services were written since the app was started last: no instance has them, and the next push finds nothing to write. */
+export function isUnapplied(app: CFApp): boolean {
+  return app.metadata.annotations?.[annotations.unapplied] === changeOf(app);
 }
 
 /** All processes wait for the next start: the app has another droplet, or its last change was canceled. */

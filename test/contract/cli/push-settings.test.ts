@@ -92,7 +92,7 @@ it('a push that failed, and had nothing to write that only a restart gives to in
   await withRefusedRoute(() => Promise.resolve(), manifest({ routes }));
   await scene.ok(...push);
   expect(marks()).toMatchObject({ [annotations.appRev]: rev });
-  expect(marks()).not.toHaveProperty(annotations.unfinished);
+  expect(marks()).not.toHaveProperty(annotations.unapplied);
 });
 
 it.each([[[]], [[['apply-manifest', '-f', 'labels.yml']]]])(
@@ -117,7 +117,52 @@ it.each([[[]], [[['apply-manifest', '-f', 'labels.yml']]]])(
     expect(marks()).toMatchObject({ [annotations.appRev]: rev });
     await scene.ok('push', '-f', 'wanted.yml');
     expect(marks()).toMatchObject({ [annotations.appRev]: String(Number(rev) + 1) });
-    expect(marks()).not.toHaveProperty(annotations.unfinished);
+    expect(marks()).not.toHaveProperty(annotations.unapplied);
     expect((await scene.ok('push', '-f', 'wanted.yml')).stdout).toContain('is unchanged');
   },
 );
+
+const image = ['push', 'shop', '-o', 'registry.example.com/shop:1'];
+const droplet = { registry: { image: 'registry.example.com/shop@sha256:1' } };
+
+it.each([
+  ['set-env', push, [['set-env', 'shop', 'COLOUR', 'blue']]],
+  ['set-env', image, [['set-env', 'shop', 'COLOUR', 'blue']]],
+  ['unset-env', image, [['unset-env', 'shop', 'SIZE']]],
+  ['bind-service', image, [['bind-service', 'shop', 'other']]],
+  ['unbind-service', image, [['unbind-service', 'shop', 'store']]],
+  ['delete-service', image, [['delete-service', 'store', '-f']]],
+  ['update-user-provided-service', image, [['update-user-provided-service', 'store', '-t', 'sql']]],
+  ['apply-manifest', image, [['apply-manifest', '-f', 'env.yml']]],
+] as const)('a push after %s starts the app again: %j', async (_, command, between) => {
+  if (command === image) scene.droplet = droplet;
+  writeFileSync(path.join(scene.cli.home, 'env.yml'), 'applications: [{name: shop, env: {COLOUR: blue}}]');
+  for (const name of ['store', 'other']) await scene.ok('create-user-provided-service', name, '-p', '{"a":"b"}');
+  await scene.ok(...command);
+  await scene.ok('set-env', 'shop', 'SIZE', '1');
+  if (command === image) await scene.ok('bind-service', 'shop', 'store');
+  await scene.ok('restart', 'shop');
+  for (const words of between) await scene.ok(...words);
+  const { [annotations.appRev]: rev } = marks();
+  await scene.ok(...command);
+  expect(marks()).toMatchObject({ [annotations.appRev]: String(Number(rev) + 1) });
+  expect(marks()).not.toHaveProperty(annotations.unapplied);
+  expect((await scene.ok(...command)).stdout).toContain('is unchanged');
+});
+
+it('variables that are set to what they are, or set before a restart, leave the next push unchanged', async () => {
+  scene.droplet = droplet;
+  await scene.ok(...image);
+  await scene.ok('set-env', 'shop', 'SIZE', '1');
+  await scene.ok('restart', 'shop');
+  await scene.ok('set-env', 'shop', 'SIZE', '1');
+  expect((await scene.ok(...image)).stdout).toContain('is unchanged');
+});
+
+it('another droplet is started with the variables of now, also when its image is that of a version before', async () => {
+  await scene.ok(...push);
+  const { [annotations.appRev]: rev } = marks();
+  scene.source('b');
+  await scene.ok(...push);
+  expect(marks()).toMatchObject({ [annotations.appRev]: String(Number(rev) + 1) });
+});

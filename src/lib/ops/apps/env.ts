@@ -11,6 +11,7 @@ import { KfError } from '../../errors.ts';
 import { isAlreadyExists } from '../../kube/errors.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { buildEnvSecret } from '../../../templates/app.ts';
+import { markUnapplied } from '../unapplied.ts';
 import { changeApp } from './changes.ts';
 
 /** @throws KfError `usage` for a variable that an app cannot have */
@@ -110,13 +111,17 @@ export function warnOfLostVariables({ bin, report }: SpaceSession, app: Stored<C
 
 export async function setEnv(session: SpaceSession, app: Stored<CFApp>, name: string, value: string): Promise<void> {
   assertVariable(name, value);
-  await patchKey(session, await ensureEnvSecret(session, app, { onMissing: () => warnOfLostVariables(session, app) }), name, value);
+  const secret = await ensureEnvSecret(session, app, { onMissing: () => warnOfLostVariables(session, app) });
+  if (decoded(secret)[name] === value) return;
+  await markUnapplied(session, app);
+  await patchKey(session, secret, name, value);
 }
 
 /** Returns false when the variable was not set. */
 export async function unsetEnv(session: SpaceSession, app: Stored<CFApp>, name: string): Promise<boolean> {
   const secret = await readSecret(session, app.spec.envSecretName);
   if (secret === undefined || !Object.hasOwn(secret.data ?? {}, name)) return false;
+  await markUnapplied(session, app);
   await patchKey(session, secret, name, null);
   return true;
 }

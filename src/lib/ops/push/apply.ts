@@ -18,7 +18,7 @@ import { urlOf } from '../routes/routes.ts';
 import { acquireApp } from './acquire-app.ts';
 import { allOrError } from './all.ts';
 import { manifestDiff, type DiffLine } from '../../manifest/diff.ts';
-import { decideChanges, isNothing, type Changes } from './changes.ts';
+import { decideChanges, hasEnvironment, isNothing, type Changes } from './changes.ts';
 import { underLock, writeAsHolder } from './lock.ts';
 import { preflight } from './preflight.ts';
 import { readAgain, type PreparedPush } from './push.ts';
@@ -111,7 +111,7 @@ async function applyTo({ session, info, plan, push, found, checked }: PreparedPu
     await writeAsHolder(cluster, locked, pushId, () => last, signal);
     return added;
   };
-  const added = await underLock(cluster, app, { pushId, restarts: false }, write, signal);
+  const added = await underLock(cluster, app, { pushId, environment: hasEnvironment(changes) }, write, signal);
   // Of an app that does not run, nobody awaits an answer.
   if (app.spec.desiredState === 'STARTED') await untilLoaded(session, changes, added);
   return { ...applied, changed: true };

@@ -2,7 +2,7 @@
 
 import { effectiveCommand, routesOf, webProcess } from '../../api/app.ts';
 import { annotations } from '../../api/group.ts';
-import { isHeld, isUnfinished, isWhollyHeld } from '../../api/held.ts';
+import { isHeld, isUnapplied, isWhollyHeld } from '../../api/held.ts';
 import type { Stored } from '../../api/object.ts';
 import { packageMark, unstagedMark } from '../../api/packages.ts';
 import type { CFApp, CFRoute } from '../../api/types.generated.ts';
@@ -25,8 +25,8 @@ export interface Changes {
   /** Service instances that are to be bound to the app. */
   services: FoundService[];
   /**
-   * The app must restart, because it has bindings and gets another droplet. The image may be the same: then the bindings are all that is new, and only
-   * a restart gives them to the instances. Or an earlier push ended between its writes: no instance has what it wrote.
+   * The app must restart: it gets another droplet, whose image and settings may be those of a version that still exists, with variables and services of
+   * an earlier time; or its variables or services were changed since it was started last.
    */
   restart: boolean;
   /** Routes that the app loses. */
@@ -62,15 +62,15 @@ export function decideChanges({ session, plan, push, services, routes, facts, ap
   const startsWeb = web === undefined || judgeWeb(session, web);
   const droplet = build !== undefined && app.spec.currentDropletRef?.name !== build.metadata.name;
   const isStarted = app.spec.desiredState === 'STARTED';
-  const isLeft = isUnfinished(app);
-  const waits = isLeft || isWhollyHeld(app) || facts.processes.some((process) => isHeld(app, process));
+  const isUnlike = isUnapplied(app);
+  const waits = isUnlike || isWhollyHeld(app) || facts.processes.some((process) => isHeld(app, process));
   return {
     processes: processSteps(build === undefined ? withWeb(plan) : plan, facts, startsWeb),
     env: envChanges(plan, facts),
     metadata: metadataChanges(plan, app),
     routes: routes.filter((place) => !facts.ownRoutes.some((route) => isMapped(route, app, place))),
     services: services.filter(({ instance }) => !artifact.bindings.some((binding) => isTo(binding, instance))),
-    restart: isLeft || (droplet && artifact.bindings.length > 0),
+    restart: isUnlike || droplet,
     // A refused route is unmapped too: it would lead to the app as soon as it gets its address.
     unmap: plan.noRoute ? routesOf(app, facts.routes).filter(({ metadata }) => metadata.deletionTimestamp === undefined) : [],
     droplet,
@@ -91,6 +91,10 @@ function withWeb(plan: AppPlan): AppPlan {
   const isNamed = plan.processes.some(({ type }) => type === webProcess);
   return isNamed ? plan : { ...plan, processes: [{ type: webProcess }, ...plan.processes] };
 }
+
+/** Variables or services change, which only a start gives to instances. */
+export const hasEnvironment = ({ env, services }: Pick<Changes, 'env' | 'services'>): boolean =>
+  Object.keys(env).length + services.length > 0;
 
 /** True when there is nothing to write except perhaps the marks. */
 export function isNothing(changes: Changes): boolean {

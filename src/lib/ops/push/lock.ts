@@ -112,26 +112,26 @@ export async function takeOver(
 /** Who writes settings under the lock. */
 export interface SettingsWriter {
   pushId: string;
-  /** It writes what only another change of the app, by its last patch, gives to instances: if it ends before, the app has the mark `kf/unfinished`. */
-  restarts: boolean;
+  /** It writes variables or services, which only a start gives to instances: the app has the mark `kf/unapplied` until a last patch removes it. */
+  environment: boolean;
 }
 
 /** Takes the lock under which settings are written. @throws KfError conflict when a later push has taken over */
 function lockSettings(
   cluster: Cluster,
   app: Stored<CFApp>,
-  { pushId, restarts }: SettingsWriter,
+  { pushId, environment }: SettingsWriter,
   signal?: AbortSignal,
 ): Promise<Stored<CFApp>> {
   const patch = (live: Stored<CFApp>): ObjectPatch => {
     const lock = { [annotations.applying]: `${pushId}@${Date.now()}` };
-    return { metadata: { annotations: restarts ? { ...lock, [annotations.unfinished]: changeOf(live) } : lock } };
+    return { metadata: { annotations: environment ? { ...lock, [annotations.unapplied]: changeOf(live) } : lock } };
   };
   return patchApp(cluster, app, patch, (live) => isHolder(live, pushId), signal);
 }
 
 /** Annotations of the last patch of a writer that restarts the app. */
-export const finished = { [annotations.applying]: null, [annotations.unfinished]: null };
+export const finished = { [annotations.applying]: null, [annotations.unapplied]: null };
 
 /** Writes under the lock, which `write` removes with its last patch. On any failure the lock is released at once. */
 export async function underLock<T>(
@@ -148,7 +148,7 @@ export async function underLock<T>(
     const isDone = ({ metadata }: Stored<CFApp>): boolean => metadata.annotations?.[annotations.deployId] === writer.pushId;
     // A restart meanwhile has made the mark void, and may have read the settings of before.
     const release = (live: Stored<CFApp>): ObjectPatch => {
-      const left = writer.restarts && !isDone(live) ? { [annotations.unfinished]: changeOf(live) } : {};
+      const left = writer.environment && !isDone(live) ? { [annotations.unapplied]: changeOf(live) } : {};
       return { metadata: { annotations: { [annotations.applying]: null, ...left } } };
     };
     await writeAsHolder(cluster, locked, writer.pushId, release).catch(() => undefined);

@@ -20,7 +20,7 @@ import { assertUpdateFits } from '../apps/update-room.ts';
 import type { AppFollower } from './app-follower.ts';
 import { makeArtifact } from './artifact.ts';
 import { acquireApp } from './acquire-app.ts';
-import { decideChanges, isMarked, isNothing, type Changes } from './changes.ts';
+import { decideChanges, hasEnvironment, isMarked, isNothing, type Changes } from './changes.ts';
 import { readSnapshot, type AppSnapshot } from './app-snapshot.ts';
 import { finished, underLock, writeAsHolder } from './lock.ts';
 import { preflight, type Preflight } from './preflight.ts';
@@ -109,7 +109,7 @@ async function apply(
   const write = async (locked: Stored<CFApp>): Promise<{ switched: Stored<CFApp>; routes: Stored<CFRoute>[] }> => {
     // Settings of processes wait for the switch: otherwise the controller would start them with the droplet of before.
     const added = await writeSettings(session, info, locked, { facts, changes, marks: heldUntilRestart(locked) });
-    const newRev = target.force || Object.keys(changes.env).length > 0 || changes.services.length > 0 || changes.restart;
+    const newRev = target.force || hasEnvironment(changes) || changes.restart;
     const deploy = {
       id: target.pushId,
       newRev: newRev && app.spec.desiredState === 'STARTED',
@@ -121,8 +121,7 @@ async function apply(
     return { switched, routes: [...(plan.noRoute ? [] : facts.ownRoutes), ...added] };
   };
   // The settings of processes have marks of their own.
-  const restarts = Object.keys(changes.env).length > 0 || changes.services.length > 0;
-  return underLock(session.cluster, app, { pushId: target.pushId, restarts }, write, session.signal);
+  return underLock(session.cluster, app, { pushId: target.pushId, environment: hasEnvironment(changes) }, write, session.signal);
 }
 
 async function verdict(

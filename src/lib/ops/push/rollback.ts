@@ -222,5 +222,5 @@ export async function startRollback(
     });
     return writeAsHolder(cluster, locked, deployId, patch, signal);
   };
-  return { app: await underLock(cluster, taken, { pushId: deployId, restarts: true }, write, signal), deployId };
+  return { app: await underLock(cluster, taken, { pushId: deployId, environment: true }, write, signal), deployId };
 }

@@ -19,7 +19,7 @@ import { waitForController } from '../controller-wait.ts';
 import { findServiceIfAny } from '../find.ts';
 import { appNames } from '../rows.ts';
 import { requireFollowable } from './from-secret.ts';
-import { operationText } from './user-provided.ts';
+import { bindingsToChange, operationText } from './user-provided.ts';
 
 /** How long the controller may take to copy changed credentials into the bindings. */
 const bindingPatienceMs = 10_000;
@@ -187,6 +187,7 @@ export async function updateUserProvided(
   if (fromSecret !== undefined) await requireFollowable(session, fromSecret);
   const orNone = (text: string | undefined): string | null | undefined => (text === '' ? null : text);
   const urls = { syslogDrainUrl: orNone(syslogDrainUrl), routeServiceUrl: orNone(routeServiceUrl) };
+  await bindingsToChange(session, instance);
   if (credentials !== undefined) await writeCredentials(session, instance, credentials);
   // After the Secret: this change makes the controller read it again.
   const secretName = fromSecret ?? (credentials === undefined ? undefined : ownSecretOf(instance));

@@ -19,6 +19,7 @@ import { waitForController, whereControllerIs } from '../controller-wait.ts';
 import type { OpEvent } from '../../events.ts';
 import { findServiceIfAny } from '../find.ts';
 import { appNames } from '../rows.ts';
+import { markUnapplied } from '../unapplied.ts';
 import { assertFollowable } from './from-secret.ts';
 
 /**
@@ -245,6 +246,7 @@ export async function ensureBinding(
   const author = { changedBy: await session.changedBy(), now: new Date() };
   const wanted = buildAppBinding({ guid: randomUUID(), app, instance, displayName: options.bindingName }, author);
   const { cluster, signal } = session;
+  await markUnapplied(session, app);
   const binding = await cluster.create(kinds.serviceBinding, wanted, { signal });
   try {
     return { binding: await waitForBinding(session, binding), isNew: true };
@@ -265,15 +267,28 @@ export async function ensureBinding(
 export async function unbindService(session: SpaceSession, app: Stored<CFApp>, instance: Stored<CFServiceInstance>): Promise<boolean> {
   const { cluster, space, signal } = session;
   const bindings = (await appBindings(session, app)).filter((binding) => isTo(binding, instance));
+  if (bindings.length > 0) await markUnapplied(session, app);
   await Promise.all(bindings.map((binding) => cluster.delete(kinds.serviceBinding, space.guid, binding.metadata.name, { signal })));
   return bindings.length > 0;
+}
+
+/** Bindings of an instance, to apps and for keys; the apps that have them are marked for their next push. */
+export async function bindingsToChange(session: SpaceSession, instance: Stored<CFServiceInstance>): Promise<Stored<CFServiceBinding>[]> {
+  const { cluster, space, signal } = session;
+  const labelSelector = `${labels.serviceInstanceGuid}=${instance.metadata.name}`;
+  const { items } = await cluster.list(kinds.serviceBinding, { ns: space.guid, labelSelector, signal });
+  const guids = new Set(items.filter(({ spec }) => spec.type === 'app').map(({ spec }) => spec.appRef.name));
+  if (guids.size === 0) return items;
+  const apps = await cluster.list(kinds.app, { ns: space.guid, signal });
+  const bound = apps.items.filter(({ metadata }) => guids.has(metadata.name));
+  await Promise.all(bound.map((app) => markUnapplied(session, app)));
+  return items;
 }
 
 /** Deletes the instance, after all its bindings. */
 export async function deleteService(session: SpaceSession, instance: Stored<CFServiceInstance>): Promise<void> {
   const { cluster, space, signal } = session;
-  const labelSelector = `${labels.serviceInstanceGuid}=${instance.metadata.name}`;
-  const { items } = await cluster.list(kinds.serviceBinding, { ns: space.guid, labelSelector, signal });
+  const items = await bindingsToChange(session, instance);
   await Promise.all(items.map((binding) => cluster.delete(kinds.serviceBinding, space.guid, binding.metadata.name, { signal })));
   const { uid, name } = instance.metadata;
   await cluster.delete(kinds.serviceInstance, space.guid, name, { signal, uid });

@@ -1,0 +1,26 @@
+// The mark of a started app whose variables or services are no longer those of its instances (docs/decisions/0051).
+
+import { annotations, kinds } from '../api/group.ts';
+import { changeOf, isUnapplied } from '../api/held.ts';
+import type { Stored } from '../api/object.ts';
+import type { CFApp } from '../api/types.generated.ts';
+import { KfError } from '../errors.ts';
+import { patchAsRead, type ObjectPatch } from '../kube/patch-as-read.ts';
+import type { SpaceSession } from '../session/session.ts';
+
+/**
+ * Notes that the variables or services of a started app are about to change, so that its next push starts it again. Written before them: a command that
+ * ends in between causes a restart too many, and never one too few. Nothing for an app that is deleted meanwhile.
+ */
+export async function markUnapplied(session: SpaceSession, app: Stored<CFApp>): Promise<void> {
+  const changedBy = await session.changedBy();
+  const mark = (live: Stored<CFApp>): ObjectPatch | undefined => {
+    if (live.spec.desiredState !== 'STARTED' || isUnapplied(live)) return undefined;
+    return { metadata: { annotations: { [annotations.unapplied]: changeOf(live), [annotations.changedBy]: changedBy } } };
+  };
+  const deleted = new KfError('not-found', `App '${app.spec.displayName}' was deleted meanwhile.`);
+  const read = { type: kinds.app, object: app, gone: () => deleted };
+  await patchAsRead(session.cluster, read, mark, session.signal).catch((error: unknown) => {
+    if (error !== deleted) throw error;
+  });
+}
