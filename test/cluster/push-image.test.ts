@@ -216,7 +216,7 @@ describe('a push that fails shows the cause, and the old version still serves', 
   });
 });
 
-test('a push of the same image after set-env and bind-service has both, and one after unset-env and unbind-service has neither', async () => {
+test('a push of the same image after set-env and bind-service has both, one after rename-service has the new name, and one after unset-env and unbind-service has neither', async () => {
   const seen = async (): Promise<unknown> => {
     const env = JSON.parse((await get('bound-app.apps.localhost', '/env')).body) as Record<string, string>;
     return [env['COLOUR'], env['VCAP_SERVICES']?.includes('"bound-db"')];
@@ -228,6 +228,10 @@ test('a push of the same image after set-env and bind-service has both, and one 
   await kf.ok('bind-service', 'bound-app', 'bound-db');
   await push();
   expect(await seen()).toEqual(['red', true]);
+  await kf.ok('rename-service', 'bound-db', 'renamed-db');
+  await push();
+  expect(await seen()).toEqual(['red', false]);
+  await kf.ok('rename-service', 'renamed-db', 'bound-db');
   await kf.ok('unset-env', 'bound-app', 'COLOUR');
   await kf.ok('unbind-service', 'bound-app', 'bound-db');
   // At once: versions of before still end.

@@ -70,8 +70,8 @@ export async function upToDate(
 ): Promise<Stored<AppWorkload>> {
   if (!isReplaced(process, found)) return found;
   const frozen = await readFrozen(context, app, process, true);
-  const isSame = generationHash(process.metadata.name, live, frozen) === generationOf(found);
-  return isSame ? found : createFrom(context, app, process, live, frozen);
+  const hash = generationHash(process.metadata.name, live, frozen);
+  return workloadsOf(process, context).find((workload) => generationOf(workload) === hash) ?? createFrom(context, app, process, live, frozen);
 }
 
 /** Uids of AppWorkloads whose Secrets are known to exist. */

@@ -28,6 +28,12 @@ export function isUnapplied(app: CFApp): boolean {
   return app.metadata.annotations?.[annotations.unapplied] === changeOf(app);
 }
 
+/** The mark of {@link isUnapplied} for a change that starts only some of the app's processes; nothing without it. @param deployId of that change */
+export function stillUnapplied(app: CFApp, deployId: string): Record<string, string> {
+  const rev = app.metadata.annotations?.[annotations.appRev] ?? '0';
+  return isUnapplied(app) ? { [annotations.unapplied]: `${rev}/${deployId}` } : {};
+}
+
 /** All processes wait for the next start: the app has another droplet, or its last change was canceled. */
 export function isWhollyHeld(app: CFApp): boolean {
   return app.metadata.annotations?.[annotations.held] === changeOf(app) || isCanceled(app);

@@ -10,13 +10,13 @@ import type { SpaceSession } from '../session/session.ts';
 
 /**
  * Notes that the variables or services of a started app are about to change, so that its next push starts it again. Written before them: a command that
- * ends in between causes a restart too many, and never one too few. Nothing for an app that is deleted meanwhile.
+ * is killed in between causes a restart too many. (A restart in between makes the mark void.) It is no change of the app by this user. Nothing for an app
+ * that is deleted meanwhile.
  */
 export async function markUnapplied(session: SpaceSession, app: Stored<CFApp>): Promise<void> {
-  const changedBy = await session.changedBy();
   const mark = (live: Stored<CFApp>): ObjectPatch | undefined => {
     if (live.spec.desiredState !== 'STARTED' || isUnapplied(live)) return undefined;
-    return { metadata: { annotations: { [annotations.unapplied]: changeOf(live), [annotations.changedBy]: changedBy } } };
+    return { metadata: { annotations: { [annotations.unapplied]: changeOf(live) } } };
   };
   const deleted = new KfError('not-found', `App '${app.spec.displayName}' was deleted meanwhile.`);
   const read = { type: kinds.app, object: app, gone: () => deleted };

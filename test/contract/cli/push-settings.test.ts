@@ -5,6 +5,7 @@ import path from 'node:path';
 import { afterAll, afterEach, beforeEach, expect, it } from 'vitest';
 import { secretType } from '../../../src/lib/api/core.ts';
 import { annotations, kinds } from '../../../src/lib/api/group.ts';
+import { changeOf } from '../../../src/lib/api/held.ts';
 import type { CFProcess } from '../../../src/lib/api/types.generated.ts';
 import { KubeError } from '../../../src/lib/kube/errors.ts';
 import { bundleForTests } from '../../support/cli.ts';
@@ -133,14 +134,15 @@ it.each([
   ['unbind-service', image, [['unbind-service', 'shop', 'store']]],
   ['delete-service', image, [['delete-service', 'store', '-f']]],
   ['update-user-provided-service', image, [['update-user-provided-service', 'store', '-t', 'sql']]],
+  ['set-env and scale', [...image, '-k', '1G'], [['set-env', 'shop', 'COLOUR', 'blue'], ['scale', 'shop', '-m', '512M', '-f']]],
   ['apply-manifest', image, [['apply-manifest', '-f', 'env.yml']]],
 ] as const)('a push after %s starts the app again: %j', async (_, command, between) => {
-  if (command === image) scene.droplet = droplet;
+  if (command !== push) scene.droplet = droplet;
   writeFileSync(path.join(scene.cli.home, 'env.yml'), 'applications: [{name: shop, env: {COLOUR: blue}}]');
   for (const name of ['store', 'other']) await scene.ok('create-user-provided-service', name, '-p', '{"a":"b"}');
   await scene.ok(...command);
   await scene.ok('set-env', 'shop', 'SIZE', '1');
-  if (command === image) await scene.ok('bind-service', 'shop', 'store');
+  if (command !== push) await scene.ok('bind-service', 'shop', 'store');
   await scene.ok('restart', 'shop');
   for (const words of between) await scene.ok(...words);
   const { [annotations.appRev]: rev } = marks();
@@ -156,7 +158,30 @@ it('variables that are set to what they are, or set before a restart, leave the 
   await scene.ok('set-env', 'shop', 'SIZE', '1');
   await scene.ok('restart', 'shop');
   await scene.ok('set-env', 'shop', 'SIZE', '1');
+  await scene.ok('create-user-provided-service', 'store', '-p', '{"a":"b"}');
+  await scene.ok('bind-service', 'shop', 'store');
+  await scene.ok('restart', 'shop');
+  await scene.ok('update-user-provided-service', 'store', '-p', '{"a":"b"}');
   expect((await scene.ok(...image)).stdout).toContain('is unchanged');
+});
+
+it('a push beside set-env starts the app with the variable', async () => {
+  scene.droplet = droplet;
+  await scene.ok(...image);
+  const { [annotations.appRev]: rev } = marks();
+  const { memory } = scene.cluster;
+  const { intercept } = memory;
+  const setEnv = { metadata: { annotations: { [annotations.unapplied]: '' } } };
+  memory.intercept = async (verb, type, name) => {
+    await intercept(verb, type, name);
+    if (verb !== 'create' || type.plural !== kinds.route.plural) return;
+    memory.intercept = intercept;
+    setEnv.metadata.annotations[annotations.unapplied] = changeOf(scene.app());
+    await memory.mergePatch(kinds.app, ns, scene.app().metadata.name ?? '', setEnv);
+  };
+  await scene.ok(...manifest({ path: undefined, docker: { image: 'registry.example.com/shop:1' }, routes }));
+  expect(marks()).toMatchObject({ [annotations.appRev]: String(Number(rev) + 1) });
+  expect(marks()).not.toHaveProperty(annotations.unapplied);
 });
 
 it('another droplet is started with the variables of now, also when its image is that of a version before', async () => {

@@ -3,6 +3,7 @@
 import { instanceCountsOf, webProcess } from '../../api/app.ts';
 import { awaitedIn } from '../../api/awaited.ts';
 import { annotations, kinds, labels } from '../../api/group.ts';
+import { stillUnapplied } from '../../api/held.ts';
 import { requireCompatible } from '../../api/kf-info.ts';
 import type { Stored } from '../../api/object.ts';
 import type { CFApp, CFProcess, DeploymentStatus } from '../../api/types.generated.ts';
@@ -159,7 +160,7 @@ export async function scaleApp(session: SpaceSession, app: Stored<CFApp>, option
   let current = app;
   if (resized) {
     const deployId = newDeployId();
-    current = await changeApp(session, app, () => ({ annotations: { [annotations.deployId]: deployId } }));
+    current = await changeApp(session, app, (live) => ({ annotations: { [annotations.deployId]: deployId, ...stillUnapplied(live, deployId) } }));
     await waitUntilServing(session, current, deployId);
   }
   if (options.instances !== undefined) await waitForInstances(session, current, process, options.instances);

@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { appRevOf } from '../../api/app.ts';
 import { annotations } from '../../api/group.ts';
-import { heldUntilRestart } from '../../api/held.ts';
+import { heldUntilRestart, isUnapplied } from '../../api/held.ts';
 import { requireCompatible, type KfInfo } from '../../api/kf-info.ts';
 import type { Stored } from '../../api/object.ts';
 import { rolloutOf, rolloutPatch, type RolloutOptions } from '../../api/rollout.ts';
@@ -61,7 +61,7 @@ function switchApp(
     const isStop = !deploy.start && live.spec.desiredState === 'STARTED';
     const rev = isStop
       ? { [annotations.appRev]: next, [annotations.lastStopAppRev]: next }
-      : deploy.newRev
+      : deploy.newRev || (live.spec.desiredState === 'STARTED' && isUnapplied(live))
         ? { [annotations.appRev]: next }
         : {};
     return {

@@ -1,7 +1,8 @@
 // One service instance: show, change, rename.
 
+import { isDeepStrictEqual } from 'node:util';
 import { currentCondition, findCondition, isTrue } from '../../api/conditions.ts';
-import { secretType } from '../../api/core.ts';
+import { secretType, type Secret } from '../../api/core.ts';
 import { followedSecret } from '../../api/credentials.ts';
 import { annotations, conditionTypes, kinds, labels } from '../../api/group.ts';
 import { sha224, timeLabel } from '../../api/names.ts';
@@ -118,24 +119,45 @@ export interface InstanceChange {
 const ownSecretOf = (instance: Stored<CFServiceInstance>): string =>
   followedSecret(instance) === undefined ? instance.spec.secretName : `${instance.metadata.name}-credentials`;
 
-/** Writes the credentials into their Secret, which is made when it is gone. */
-async function writeCredentials(
+/** The Secret with the credentials as it is to be, and as it is; undefined when it is gone. */
+interface OwnSecret {
+  wanted: Secret;
+  present: Stored<Secret> | undefined;
+}
+
+async function ownSecret(
   session: SpaceSession,
   before: Stored<CFServiceInstance>,
   credentials: Record<string, unknown>,
-): Promise<void> {
+): Promise<OwnSecret> {
   const { cluster, space, signal } = session;
   const secretName = ownSecretOf(before);
   const instance = { ...before, spec: { ...before.spec, secretName } };
-  const author = { changedBy: await session.changedBy(), now: new Date() };
-  const wanted = buildCredentialsSecret(instance, credentials, author);
-  const secret = await cluster.get(secretType, space.guid, secretName, signal);
-  if (secret === undefined) {
+  const wanted = buildCredentialsSecret(instance, credentials, { changedBy: await session.changedBy(), now: new Date() });
+  return { wanted, present: await cluster.get(secretType, space.guid, secretName, signal) };
+}
+
+/** Writes the credentials into their Secret, which is made when it is gone. */
+async function writeCredentials(session: SpaceSession, { wanted, present }: OwnSecret): Promise<void> {
+  const { cluster, space, signal } = session;
+  if (present === undefined) {
     await cluster.create(secretType, wanted, { signal });
     return;
   }
-  const metadata = { uid: secret.metadata.uid, annotations: { [annotations.changedBy]: author.changedBy } };
-  await cluster.mergePatch(secretType, space.guid, secretName, { metadata, data: wanted.data }, { signal });
+  const metadata = { uid: present.metadata.uid, annotations: { [annotations.changedBy]: await session.changedBy() } };
+  await cluster.mergePatch(secretType, space.guid, present.metadata.name, { metadata, data: wanted.data }, { signal });
+}
+
+/** True when apps that are bound to the instance are to get something else with their next start. */
+function isOther({ spec, ...instance }: Stored<CFServiceInstance>, change: InstanceChange, own: OwnSecret | undefined): boolean {
+  const { fromSecret, tags = spec.tags ?? [], syslogDrainUrl = spec.syslogDrainUrl ?? '' } = change;
+  const followed = followedSecret({ spec, ...instance });
+  return (
+    (own !== undefined && (followed !== undefined || !isDeepStrictEqual(own.present?.data, own.wanted.data))) ||
+    (fromSecret !== undefined && fromSecret !== followed) ||
+    !isDeepStrictEqual(tags, spec.tags ?? []) ||
+    syslogDrainUrl !== (spec.syslogDrainUrl ?? '')
+  );
 }
 
 /** Nobody needs the former credentials any more. The Secret is deleted with its instance. */
@@ -187,8 +209,9 @@ export async function updateUserProvided(
   if (fromSecret !== undefined) await requireFollowable(session, fromSecret);
   const orNone = (text: string | undefined): string | null | undefined => (text === '' ? null : text);
   const urls = { syslogDrainUrl: orNone(syslogDrainUrl), routeServiceUrl: orNone(routeServiceUrl) };
-  await bindingsToChange(session, instance);
-  if (credentials !== undefined) await writeCredentials(session, instance, credentials);
+  const own = credentials === undefined ? undefined : await ownSecret(session, instance, credentials);
+  if (isOther(instance, change, own)) await bindingsToChange(session, instance);
+  if (own !== undefined) await writeCredentials(session, own);
   // After the Secret: this change makes the controller read it again.
   const secretName = fromSecret ?? (credentials === undefined ? undefined : ownSecretOf(instance));
   const marks = secretName === undefined ? {} : { [annotations.fromSecret]: fromSecret === undefined ? null : 'true' };
@@ -229,6 +252,7 @@ export async function renameService(session: SpaceSession, instance: Stored<CFSe
   if (name === before) return;
   if ((await findServiceIfAny(session, name)) !== undefined) throw nameTaken(session, name);
   await assertBindingsFree(session, instance, name);
+  await bindingsToChange(session, instance);
   const object = await patchInstance(session, instance, { displayName: name });
   const isClaimed = (seen: Stored<CFServiceInstance>): boolean => {
     const claimed = currentCondition(seen, conditionTypes.claimed);
