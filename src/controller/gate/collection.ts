@@ -44,12 +44,17 @@ interface Marked {
   layers: Set<string>;
 }
 
-/** Everything that the manifests need, through any number of indexes. */
-async function mark(repository: Repository, roots: readonly string[]): Promise<Marked> {
+/**
+ * Everything that the manifests need, through any number of indexes.
+ * @param linked the repository's manifests; an index may also name others
+ * @throws Error if it is not known what one of those needs: its text may not be on the volume yet while a backup fills it
+ */
+async function mark(repository: Repository, roots: readonly string[], linked: ReadonlySet<string>): Promise<Marked> {
   const marked: Marked = { manifests: new Set(roots), layers: new Set() };
   // A set is visited in the order of its growth, with what is added meanwhile.
   for (const digest of marked.manifests) {
     const text = await repository.manifest(digest);
+    if (text === undefined && linked.has(digest)) throw new Error(`the volume does not have the manifest sha256:${digest}`);
     if (text === undefined) continue;
     const needed = referencesOf(text);
     for (const manifest of needed.manifests) marked.manifests.add(manifest);
@@ -66,7 +71,7 @@ function keptBy({ keep }: CollectionRequest, tags: readonly Tag[]): Set<string> 
 
 /**
  * Removes the links that are neither kept nor used for a time. It can end at any moment: first the tags go, then the manifests, then the layers, so a
- * manifest that is there has its layers.
+ * manifest that is there has its layers. Nothing is removed, and the error is thrown, if it is not known what a manifest needs that stays.
  *
  * @param now Unix milliseconds of the clock that wrote the times of the files
  */
@@ -77,14 +82,15 @@ export async function collect(repository: Repository, request: CollectionRequest
   const kept = keptBy(request, tags);
   const referenced = manifests.filter(({ digest }) => kept.has(digest)).map(({ digest }) => digest);
   const young = manifests.filter((link) => !isOld(link)).map(({ digest }) => digest);
-  const marked = await mark(repository, [...referenced, ...young]);
+  const linked = new Set(manifests.map(({ digest }) => digest));
+  const marked = await mark(repository, [...referenced, ...young], linked);
   const surplus: Record<LinkKind, string[]> = {
     manifest: manifests.filter(({ digest }) => !marked.manifests.has(digest)).map(({ digest }) => digest),
     layer: layers.filter((link) => !marked.layers.has(link.digest) && isOld(link)).map(({ digest }) => digest),
   };
   const collected: Collected = { manifests: surplus.manifest.length, layers: surplus.layer.length };
   if (request.dryRun === true) return { ...collected, blobs: await sizesOf(repository, [...surplus.manifest, ...surplus.layer]) };
-  for (const digest of (await mark(repository, referenced)).manifests) await repository.use('manifest', digest, now);
+  for (const digest of (await mark(repository, referenced, linked)).manifests) await repository.use('manifest', digest, now);
   for (const tag of tags) {
     if (marked.manifests.has(tag.digest ?? '')) await repository.forgetHistory(tag.name, (digest) => marked.manifests.has(digest));
     else if (isOld(tag)) await repository.removeTag(tag.name);

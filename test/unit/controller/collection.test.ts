@@ -1,7 +1,7 @@
 // What a collection of the registry keeps, on folders in the layout of CNCF distribution.
 
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -122,6 +122,35 @@ describe('a collection', () => {
     const old = image('old', ['old']);
     await expect(run([])).rejects.toThrow('JSON');
     expect(has('_manifests/revisions', old)).toBe(true);
+  });
+
+  test.each(['kept', 'inner'])('removes nothing while the text of the %s manifest is not on the volume yet', async (missing) => {
+    const [kept, inner, old] = [image('kept', ['own']), image('inner', ['inner']), image('old', ['old'])];
+    const index = manifest({ manifests: [{ digest: `sha256:${inner}` }] });
+    const digest = missing === 'kept' ? kept : inner;
+    const [file, aside] = [root('blobs/sha256', digest.slice(0, 2), digest, 'data'), join(folder, 'aside')];
+    renameSync(file, aside);
+    const keep = [`sha256:${kept}`, `sha256:${index}`];
+    await expect(run(keep)).rejects.toThrow(`does not have the manifest sha256:${digest}`);
+    expect([kept, inner, index, old].map((one) => has('_manifests/revisions', one))).toEqual([true, true, true, true]);
+    expect(['own', 'inner', 'old'].map((text) => has('_layers', hex(text)))).toEqual([true, true, true]);
+    renameSync(aside, file);
+    expect(await run(keep)).toEqual({ manifests: 1, layers: 2 });
+    expect(['own', 'inner', 'old'].map((text) => has('_layers', hex(text)))).toEqual([true, true, false]);
+  });
+
+  test('removes a manifest whose text the volume has lost, with its layers, when nothing names it any more', async () => {
+    const [kept, lost] = [image('kept', ['base', 'kept']), image('lost', ['base', 'own'])];
+    tag('b-1', lost);
+    rmSync(root('blobs/sha256', lost.slice(0, 2), lost, 'data'));
+    await expect(run([`sha256:${kept}`, 'b-1'])).rejects.toThrow(lost);
+    expect(await run([`sha256:${kept}`])).toEqual({ manifests: 1, layers: 2 });
+    expect([has('_manifests/revisions', lost), has('_layers', hex('own')), has('_layers', hex('base')), hasTag('b-1')]).toEqual([
+      false,
+      false,
+      true,
+      false,
+    ]);
   });
 
   test('that was killed is finished by the next one', async () => {
