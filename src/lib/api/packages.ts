@@ -23,6 +23,15 @@ export function unstagedMark(chosen: string, app: CFApp): string {
   return `${chosen}/${dropletOf(app)}`;
 }
 
+/**
+ * Value of annotation `unstaged` when `droplet`, made again of package `built`, replaces the app's droplet: another package that waits goes on
+ * waiting.
+ */
+export function waitingMark(app: CFApp, { built, droplet }: { built: string; droplet: string }): string | null {
+  const { waiting } = unstaged(app);
+  return isUnstaged(app) && waiting !== built ? `${waiting}/${droplet}` : null;
+}
+
 /** True when the next start builds this package. */
 export function isAwaited(guid: string, app: CFApp): boolean {
   return isUnstaged(app) && unstaged(app).waiting === guid;

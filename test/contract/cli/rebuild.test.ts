@@ -85,3 +85,46 @@ it('leaves an app stopped that was stopped while another one was built, and one 
   ]);
   expect(scene.cluster.memory.peek(kinds.app, ns, bag)?.spec.desiredState).toBe('STOPPED');
 });
+
+const lastBuilt = (): string => scene.builds().at(-1)?.spec.packageRef.name ?? '';
+const packageNames = (): string[] => scene.packages().map(nameOf);
+
+/** Pushes two versions of one app, goes back to the first one, and loses the droplets. @returns the digest of the first source */
+async function losesOlderDroplet(): Promise<string> {
+  const digest = await losesDroplet('shop', 'a');
+  const first = nameOf(scene.builds()[0]);
+  await losesDroplet('shop', 'b');
+  await scene.ok('set-droplet', 'shop', first);
+  await scene.ok('restart', 'shop');
+  return digest;
+}
+
+it('builds the package of the lost droplet, and not the newest one', async () => {
+  await losesOlderDroplet();
+  const [older, newest] = packageNames();
+  expect((await scene.ok('rebuild')).stdout).toMatch(/^shop .* built again$/m);
+  expect([lastBuilt(), scene.packageThatRuns(), scene.builds().length]).toEqual([older, older, 3]);
+  await scene.ok('restage', 'shop');
+  expect(lastBuilt()).toBe(newest);
+});
+
+it.each([
+  { which: 'a started', add: ['create-package', 'shop', '-p', 'app'], state: 'STARTED' },
+  { which: 'a stopped', add: ['push', 'shop', '-p', 'app', '--no-start'], state: 'STOPPED' },
+])('builds the package of the lost droplet of $which app, and one that waits for a start goes on waiting', async ({ add, state }) => {
+  await losesDroplet('shop', 'a');
+  scene.source('b');
+  await scene.ok(...add);
+  const [pushed, waiting] = packageNames();
+  expect((await scene.ok('rebuild')).stdout).toMatch(/^shop .* built again$/m);
+  expect([lastBuilt(), scene.packageThatRuns(), scene.app().spec.desiredState]).toEqual([pushed, pushed, state]);
+  await scene.ok(state === 'STARTED' ? 'restart' : 'start', 'shop');
+  expect([lastBuilt(), scene.packageThatRuns()]).toEqual([waiting, waiting]);
+});
+
+it('builds the package that a restage builds when that of the lost droplet is lost too', async () => {
+  scene.images.delete(await losesOlderDroplet());
+  const [, newest] = packageNames();
+  expect((await scene.ok('rebuild')).stdout).toMatch(/^shop .* built again$/m);
+  expect([lastBuilt(), scene.packageThatRuns()]).toEqual([newest, newest]);
+});

@@ -3,6 +3,7 @@
 import { annotations, kinds, labels } from '../../api/group.ts';
 import { heldUntilRestart } from '../../api/held.ts';
 import type { Stored } from '../../api/object.ts';
+import { waitingMark } from '../../api/packages.ts';
 import type { DropletSummary } from '../../api/results.ts';
 import type { CFApp, CFBuild } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
@@ -50,9 +51,16 @@ export async function findDroplet(
 
 /**
  * Makes the droplet the app's own. What runs stays as it is until the app is started again.
+ *
+ * @param options.keepsWaiting true: another package that waits for its first build goes on waiting. Otherwise this droplet was chosen in its place
  * @throws KfError `not-found` when the app has no such droplet
  */
-export async function setDroplet(session: SpaceSession, app: Stored<CFApp>, guid: string): Promise<DropletSummary> {
+export async function setDroplet(
+  session: SpaceSession,
+  app: Stored<CFApp>,
+  guid: string,
+  { keepsWaiting = false }: { keepsWaiting?: boolean } = {},
+): Promise<DropletSummary> {
   const build = await findDroplet(session, app, guid);
   if (build === undefined) {
     const why = 'Unable to assign current droplet. Ensure the droplet exists and belongs to this app.';
@@ -63,8 +71,10 @@ export async function setDroplet(session: SpaceSession, app: Stored<CFApp>, guid
       ? undefined
       : {
           spec: { currentDropletRef: { name: guid } },
-          // A package that waits for its first build waits no more: this droplet was chosen instead.
-          annotations: { ...heldUntilRestart(current), [annotations.unstaged]: null },
+          annotations: {
+            ...heldUntilRestart(current),
+            [annotations.unstaged]: keepsWaiting ? waitingMark(current, { built: build.spec.packageRef.name, droplet: guid }) : null,
+          },
         },
   );
   return dropletSummary(changed, build);

@@ -1,11 +1,11 @@
-// `kf rebuild`: builds the apps again whose droplets the registry has lost, from the sources that it still has. What has no source any more can only be
-// pushed again, so it is named.
+// `kf rebuild`: builds the apps again whose droplets the registry has lost, from the sources that it still has: that of the droplet, or the one that a
+// restage builds. What has no source any more can only be pushed again, so it is named.
 
 import { kinds } from '../../api/group.ts';
 import type { KfInfo } from '../../api/kf-info.ts';
 import type { Stored } from '../../api/object.ts';
 import { packagesOf, packageToBuild } from '../../api/packages.ts';
-import type { CFApp } from '../../api/types.generated.ts';
+import type { CFApp, CFPackage } from '../../api/types.generated.ts';
 import { KfError, messageOf } from '../../errors.ts';
 import { withParts } from '../../session/overlay.ts';
 import type { Session, SpaceSession } from '../../session/session.ts';
@@ -63,40 +63,53 @@ async function spacesOf(session: Session): Promise<SpaceSession[]> {
 interface FoundApp {
   app: Stored<CFApp>;
   image: string;
+  /** Name of the package from which the droplet was built. */
+  builtFrom: string;
 }
 
 /** The apps of a space that have a droplet. */
 async function appsWithDroplet({ cluster, space, signal }: SpaceSession): Promise<FoundApp[]> {
   const own = { ns: space.guid, signal };
   const [apps, builds] = await Promise.all([cluster.list(kinds.app, own), cluster.list(kinds.build, own)]);
-  const images = new Map(builds.items.map(({ metadata, status }) => [metadata.name, status?.droplet?.registry.image]));
+  const byName = new Map(builds.items.map((build) => [build.metadata.name, build]));
   return apps.items.flatMap((app) => {
-    const image = images.get(app.spec.currentDropletRef?.name ?? '');
-    return image === undefined || app.metadata.deletionTimestamp !== undefined ? [] : [{ app, image }];
+    const build = byName.get(app.spec.currentDropletRef?.name ?? '');
+    const image = build?.status?.droplet?.registry.image;
+    if (build === undefined || image === undefined || app.metadata.deletionTimestamp !== undefined) return [];
+    return [{ app, image, builtFrom: build.spec.packageRef.name }];
   });
 }
 
-async function hasSource({ session, info }: Place, app: Stored<CFApp>): Promise<boolean> {
-  const source = packageToBuild(app, packagesOf(app, await ownPackages(session, app)))?.spec.source?.registry.image;
-  return source !== undefined && (await withNamedRegistry(info, () => findLost(session, info, [source]), askAgain)).size === 0;
+/** The package to build: that of the lost droplet, or the one that a restage builds. Undefined when the registry has neither. */
+async function sourceOf({ session, info }: Place, { app, builtFrom }: FoundApp): Promise<Stored<CFPackage> | undefined> {
+  const packages = packagesOf(app, await ownPackages(session, app));
+  const sources = new Set([packages.find(({ metadata }) => metadata.name === builtFrom), packageToBuild(app, packages)]);
+  for (const source of sources) {
+    const image = source?.spec.source?.registry.image;
+    if (image === undefined) continue;
+    if ((await withNamedRegistry(info, () => findLost(session, info, [image]), askAgain)).size === 0) return source;
+  }
+  return undefined;
 }
 
-/** Builds the app's droplet again. An app that runs changes to it; one that is stopped stays so. */
-async function rebuild(session: SpaceSession, app: Stored<CFApp>): Promise<void> {
+/** Builds the app's droplet again. An app that runs changes to it; one that is stopped stays so. A package that waits for a start goes on waiting. */
+async function rebuild(session: SpaceSession, { app, builtFrom }: FoundApp, source: string): Promise<void> {
+  const isSame = source === builtFrom;
   if (app.spec.desiredState === 'STARTED') {
-    const staged = await stageAndStart(session, app, { again: true });
+    const staged = await stageAndStart(session, app, { again: true, ...(isSame ? { packageGuid: source } : {}) });
     await waitUntilServing(session, staged.app, staged.deployId);
     return;
   }
-  const { guid } = await stageOnly(session, app);
-  if ((await findDroplet(session, app, guid)) !== undefined) await setDroplet(session, app, guid);
+  const { guid } = await stageOnly(session, app, source);
+  if ((await findDroplet(session, app, guid)) !== undefined) await setDroplet(session, app, guid, { keepsWaiting: isSame });
 }
 
-async function outcomeOf(place: Place, app: Stored<CFApp>, dryRun: boolean): Promise<Pick<LostApp, 'state' | 'message'>> {
+async function outcomeOf(place: Place, found: FoundApp, dryRun: boolean): Promise<Pick<LostApp, 'state' | 'message'>> {
   try {
-    if (!(await hasSource(place, app))) return { state: 'push' };
+    const source = await sourceOf(place, found);
+    if (source === undefined) return { state: 'push' };
     if (dryRun) return { state: 'buildable' };
-    await rebuild(place.session, app);
+    await rebuild(place.session, found, source.metadata.name);
     return { state: 'rebuilt' };
   } catch (error) {
     // The others are looked at all the same.
@@ -128,13 +141,13 @@ export async function rebuildLost(session: Session, { dryRun }: { dryRun: boolea
     result.intact += found.length - ofSpace.length;
     lost.push(...ofSpace.map((one) => ({ ...one, inSpace })));
   }
-  for (const { app, image, inSpace } of lost) {
+  for (const { app, image, builtFrom, inSpace } of lost) {
     const { displayName: name } = app.spec;
     const place = { org: inSpace.org.name, space: inSpace.space.name };
     const present = await unlessChanged(inSpace, app);
     if (present === undefined) continue;
     if (!dryRun) session.report({ type: 'awaiting', what: `app '${name}' of ${place.org}/${place.space} to be built again` });
-    const outcome = await outcomeOf({ session: inSpace, info }, present, dryRun);
+    const outcome = await outcomeOf({ session: inSpace, info }, { app: present, image, builtFrom }, dryRun);
     result.lost.push({ app: name, guid: app.metadata.name, ...place, image, ...outcome });
   }
   session.report({ type: 'done' });

@@ -4,7 +4,7 @@ import { appRevOf, processesOf, routesOf } from '../../api/app.ts';
 import { annotations, kinds, labels } from '../../api/group.ts';
 import type { KfInfo } from '../../api/kf-info.ts';
 import type { Stored } from '../../api/object.ts';
-import { isAwaited, isUnstaged, packageMark, packagesOf, packageToBuild } from '../../api/packages.ts';
+import { isAwaited, isUnstaged, packageMark, packagesOf, packageToBuild, waitingMark } from '../../api/packages.ts';
 import type { DropletSummary } from '../../api/results.ts';
 import type { CFApp, CFBuild, CFPackage } from '../../api/types.generated.ts';
 import { rolloutPatch, type RolloutOptions } from '../../api/rollout.ts';
@@ -87,6 +87,8 @@ export interface StageOptions {
   /** Build even if an equal build exists. */
   again: boolean;
   rollout?: RolloutOptions;
+  /** Build this package of the present droplet again. What a later start or restage builds stays as it is. */
+  packageGuid?: string;
 }
 
 /** The new instances run beside the old ones: whether they may is known before the build. */
@@ -101,15 +103,33 @@ async function assertRestageFits(session: SpaceSession, app: Stored<CFApp>, roll
   await assertUpdateFits(session, update, `${session.bin} restage ${app.spec.displayName}`);
 }
 
-/**
- * Stages the app's next droplet, sets it and marks the app as started. Wait for the start with `waitUntilServing`.
- * @throws KfError `failed` when nothing was pushed, those of {@link stagePackage}, `conflict` when a push came in between
- */
-export async function stageAndStart(session: SpaceSession, app: Stored<CFApp>, { again, rollout = {} }: StageOptions): Promise<Staged> {
+interface SourceToStage {
+  info: KfInfo;
+  /** The app's packages, newest first. */
+  packages: Stored<CFPackage>[];
+  source: Stored<CFPackage>;
+}
+
+/** The package to stage. Without a GUID: the one that restage builds. */
+async function readSource(session: SpaceSession, app: Stored<CFApp>, guid: string | undefined): Promise<SourceToStage> {
   const [info, { items }] = await Promise.all([session.info(), session.cluster.list(kinds.package, byApp(session, app))]);
   const packages = packagesOf(app, items);
-  const source = packageToBuild(app, packages);
-  if (source === undefined) throw nothingPushed(session, app);
+  const source = guid === undefined ? packageToBuild(app, packages) : packages.find(({ metadata }) => metadata.name === guid);
+  if (source === undefined) throw guid === undefined ? nothingPushed(session, app) : noPackage(session, app, guid);
+  return { info, packages, source };
+}
+
+/**
+ * Stages the app's next droplet, sets it and marks the app as started. Wait for the start with `waitUntilServing`.
+ * @throws KfError `failed` when nothing was pushed, `not-found` when the app has no such package, those of {@link stagePackage}, `conflict` when a
+ * push came in between
+ */
+export async function stageAndStart(
+  session: SpaceSession,
+  app: Stored<CFApp>,
+  { again, rollout = {}, packageGuid }: StageOptions,
+): Promise<Staged> {
+  const { info, packages, source } = await readSource(session, app, packageGuid);
   const request = await requestFor(session, info, app, source);
   const earlier = again ? undefined : await earlierBuild(session, request);
   if (earlier === undefined) await assertRestageFits(session, app, rollout);
@@ -129,8 +149,9 @@ export async function stageAndStart(session: SpaceSession, app: Stored<CFApp>, {
         ...defined({ rollout: rolloutPatch(current, deployId, rollout) }),
       },
       annotations: {
-        [annotations.unstaged]: null,
-        [annotations.package]: packageMark(source.metadata.name, packages),
+        ...(packageGuid === undefined
+          ? { [annotations.unstaged]: null, [annotations.package]: packageMark(source.metadata.name, packages) }
+          : { [annotations.unstaged]: waitingMark(current, { built: packageGuid, droplet }) }),
         [annotations.appRev]: String(appRevOf(current) + 1),
         [annotations.deployId]: deployId,
       },
@@ -144,10 +165,7 @@ export async function stageAndStart(session: SpaceSession, app: Stored<CFApp>, {
  * @throws KfError `not-found` when the app has no such package, `failed` when nothing was pushed, those of {@link stagePackage}
  */
 export async function stageOnly(session: SpaceSession, app: Stored<CFApp>, guid?: string): Promise<DropletSummary> {
-  const [info, { items }] = await Promise.all([session.info(), session.cluster.list(kinds.package, byApp(session, app))]);
-  const packages = packagesOf(app, items);
-  const source = guid === undefined ? packageToBuild(app, packages) : packages.find(({ metadata }) => metadata.name === guid);
-  if (source === undefined) throw guid === undefined ? nothingPushed(session, app) : noPackage(session, app, guid);
+  const { info, source } = await readSource(session, app, guid);
   const build = await stagePackage(session, info, await requestFor(session, info, app, source));
   await changeApp(session, app, (current) =>
     isAwaited(source.metadata.name, current) ? { annotations: { [annotations.unstaged]: null } } : undefined,
