@@ -70,9 +70,16 @@ export class PushScene {
       const isThere = call.path.includes('/blobs/') || images.has(call.path.slice(call.path.lastIndexOf('/') + 1));
       call.text('', isThere ? 200 : 404);
     });
+    const manifests = new Map<string, string>();
     cluster.server.on(`PUT ${registry}`, (call) => {
-      images.add(`sha256:${createHash('sha256').update(call.body).digest('hex')}`);
+      const digest = `sha256:${createHash('sha256').update(call.body).digest('hex')}`;
+      images.add(digest);
+      manifests.set(digest, call.body);
       call.text('', 201);
+    });
+    cluster.server.on(`GET ${registry}`, (call) => {
+      const digest = call.path.slice(call.path.lastIndexOf('/') + 1);
+      call.text(images.has(digest) ? (manifests.get(digest) ?? '') : '', images.has(digest) ? 200 : 404);
     });
     await cluster.add(secretType, {
       metadata: { name: 'kf-registry-push', namespace: ns },

@@ -5,6 +5,8 @@ import { afterAll, afterEach, beforeEach, expect, it } from 'vitest';
 import { configMapType } from '../../../src/lib/api/core.ts';
 import { bundleForTests } from '../../support/cli.ts';
 import { builtWeb, PushScene } from '../../support/push-scene.ts';
+import { serveRegistry } from '../../support/registry-proxy.ts';
+import { ScriptedRegistry } from '../../support/registry.ts';
 
 const bundle = bundleForTests();
 let scene: PushScene;
@@ -51,6 +53,28 @@ it('a push of the same source uploads and builds nothing while the registry does
   scene.cluster.server.on('HEAD .*/proxy/v2/.*', (call) => call.text('no endpoints available', 503));
   expect((await scene.ok(...push)).stdout).toContain('is unchanged');
   expect(count()).toEqual([1, 1]);
+});
+
+it('a build of a source whose layer the registry has lost uploads it again, and an unchanged push asks only for the manifests', async () => {
+  const registry = await ScriptedRegistry.start();
+  try {
+    serveRegistry(scene.cluster.server, registry);
+    const manifest = registry.putManifest('space-guid/shop-droplets', 'one', 'application/vnd.oci.image.manifest.v1+json', {});
+    scene.droplet = { ...builtWeb, registry: { image: `localhost:32500/space-guid/shop-droplets@${manifest}` } };
+    await scene.ok(...push);
+    registry.blobs.clear();
+    registry.requests.length = 0;
+    expect((await scene.ok(...push)).stdout).toContain('is unchanged');
+    expect(registry.requests.map(({ method, path }) => `${method} ${path.split('/').at(-2) ?? ''}`)).toEqual(
+      Array(2).fill('HEAD manifests'),
+    );
+    expect((await scene.ok(...push, '--force')).stdout).toMatch(/Uploading files\.\.\.\n[^]*Staging app/);
+    expect([count(), registry.blobs.size]).toEqual([[2, 2], 2]);
+    expect((await scene.ok(...push, '--force')).stdout).not.toContain('Uploading');
+    expect(count()).toEqual([2, 3]);
+  } finally {
+    await registry.stop();
+  }
 });
 
 /** Gives the space a share of the registry, and the app a source that cannot be compressed. */

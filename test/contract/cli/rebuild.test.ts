@@ -4,6 +4,8 @@ import { afterAll, afterEach, beforeEach, expect, it } from 'vitest';
 import { kinds } from '../../../src/lib/api/group.ts';
 import { bundleForTests } from '../../support/cli.ts';
 import { builtWeb, nameOf, ns, PushScene } from '../../support/push-scene.ts';
+import { serveRegistry } from '../../support/registry-proxy.ts';
+import { ScriptedRegistry } from '../../support/registry.ts';
 
 const bundle = bundleForTests();
 let scene: PushScene;
@@ -34,7 +36,7 @@ it('looks at the other apps when the registry refuses one, reports all, and says
   await losesDroplet('shop', 'a');
   const refused = await losesDroplet('bag', 'b');
   await losesDroplet('till', 'c');
-  scene.cluster.server.on(`HEAD .*/manifests/${refused}`, (call) => call.text('', 403));
+  scene.cluster.server.on(`GET .*/manifests/${refused}`, (call) => call.text('', 403));
   const preview = await scene.cli.run(['rebuild', '--dry-run', '--json']);
   expect([preview.code, JSON.parse(preview.stdout)]).toMatchObject([
     1,
@@ -128,3 +130,42 @@ it('builds the package that a restage builds when that of the lost droplet is lo
   expect((await scene.ok('rebuild')).stdout).toMatch(/^shop .* built again$/m);
   expect([lastBuilt(), scene.packageThatRuns()]).toEqual([newest, newest]);
 });
+
+/** Pushes an app whose droplet and source are both in a registry. */
+async function storesBoth(registry: ScriptedRegistry): Promise<{ repository: string; config: string; layer: string }> {
+  serveRegistry(scene.cluster.server, registry);
+  const repository = 'space-guid/shop-droplets';
+  const [config, layer] = ['config', 'layer'].map((text) => registry.putBlob(repository, Buffer.from(text))) as [string, string];
+  const named = { config: { digest: config }, layers: [{ digest: layer }, { digest: layer }] };
+  const droplet = registry.putManifest(repository, 'one', 'application/vnd.oci.image.manifest.v1+json', named);
+  scene.droplet = { ...builtWeb, registry: { image: `localhost:32500/${repository}@${droplet}` } };
+  await scene.ok('push', 'shop', '-p', 'app');
+  return { repository, config, layer };
+}
+
+interface Previewed {
+  intact: number;
+  lost: { app: string; state: string }[];
+}
+
+async function preview(): Promise<Previewed> {
+  const { intact, lost } = (JSON.parse((await scene.cli.run(['rebuild', '--dry-run', '--json'])).stdout) as { result: Previewed }).result;
+  return { intact, lost: lost.map(({ app, state }) => ({ app, state })) };
+}
+
+it.each(['config', 'layer'] as const)(
+  'counts a droplet or source as lost when the registry has its manifest but not its %s',
+  async (part) => {
+    const registry = await ScriptedRegistry.start();
+    try {
+      const parts = await storesBoth(registry);
+      expect(await preview()).toEqual({ intact: 1, lost: [] });
+      registry.blobs.delete(parts[part]);
+      expect(await preview()).toEqual({ intact: 0, lost: [{ app: 'shop', state: 'buildable' }] });
+      registry.blobs.clear();
+      expect(await preview()).toEqual({ intact: 0, lost: [{ app: 'shop', state: 'push' }] });
+    } finally {
+      await registry.stop();
+    }
+  },
+);

@@ -87,7 +87,7 @@ async function sourceOf({ session, info }: Place, { app, builtFrom }: FoundApp):
   for (const source of sources) {
     const image = source?.spec.source?.registry.image;
     if (image === undefined) continue;
-    if ((await withNamedRegistry(info, () => findLost(session, info, [image]), askAgain)).size === 0) return source;
+    if ((await withNamedRegistry(info, () => findLost(session, info, [image], { inside: true }), askAgain)).size === 0) return source;
   }
   return undefined;
 }
@@ -136,7 +136,7 @@ export async function rebuildLost(session: Session, { dryRun }: { dryRun: boolea
   for (const inSpace of await spacesOf(session)) {
     const found = await appsWithDroplet(inSpace);
     const images = found.map(({ image }) => image);
-    const gone = await withNamedRegistry(info, () => findLost(inSpace, info, images), askAgain);
+    const gone = await withNamedRegistry(info, () => findLost(inSpace, info, images, { inside: true }), askAgain);
     const ofSpace = found.filter(({ image }) => gone.has(image));
     result.intact += found.length - ofSpace.length;
     lost.push(...ofSpace.map((one) => ({ ...one, inSpace })));

@@ -20,7 +20,7 @@ import { waitForBuild } from '../builds/build.ts';
 import { withDockerfile } from '../builds/dockerfile.ts';
 import { createBuild, stagePackage, type BuildRequest } from '../builds/stage.ts';
 import { authorIn, listForUpload, openCache, uploadSource } from '../builds/upload.ts';
-import { lostImages } from '../registry/stored.ts';
+import { lostImages, type Look } from '../registry/stored.ts';
 import { ensureBinding, isTo } from '../services/user-provided.ts';
 import { lifecycleOf } from './acquire-app.ts';
 import { readPackages, type AppSnapshot } from './app-snapshot.ts';
@@ -106,9 +106,9 @@ interface Source {
 
 const sourceImage = (known: Stored<CFPackage> | undefined): string | undefined => known?.spec.source?.registry.image;
 
-/** The same without a package whose image the registry has lost: it is uploaded again. */
-async function stored({ session, info, registry }: ArtifactInput, source: Source): Promise<Source> {
-  const lost = await lostImages(session, info, [sourceImage(source.known)], registry);
+/** The same without a package whose image the registry has lost: it is uploaded again. @param look whether its layer is looked for too */
+async function stored({ session, info, registry }: ArtifactInput, source: Source, look: Pick<Look, 'inside'> = {}): Promise<Source> {
+  const lost = await lostImages(session, info, [sourceImage(source.known)], { ...look, open: registry });
   return lost.size === 0 ? source : { ...source, known: undefined };
 }
 
@@ -135,9 +135,11 @@ async function staged(input: ArtifactInput, source: Source): Promise<Artifact> {
   const missing = input.services.filter(({ instance }) => !facts.bindings.some((binding) => isTo(binding, instance)));
   // No earlier build used a service that is not bound yet.
   const equal = input.force || missing.length > 0 ? undefined : reusableBuild(facts.builds, keyWith(facts.bindings));
-  const lost = await lostImages(session, info, [sourceImage(source.known), dropletImage(equal)], input.registry);
+  const lost = await lostImages(session, info, [sourceImage(source.known), dropletImage(equal)], { open: input.registry });
   const earlier = lost.has(dropletImage(equal) ?? '') ? undefined : equal;
-  const known = lost.has(sourceImage(source.known) ?? '') ? undefined : source.known;
+  const found = lost.has(sourceImage(source.known) ?? '') ? { ...source, known: undefined } : source;
+  // A build reads the layer of its source. An unchanged push does not, and asks for no more than it needs.
+  const { known } = earlier === undefined ? await stored(input, found, { inside: true }) : found;
   // Builds stay longer than their packages, but a restage needs the pushed package.
   const artifact = await packaged(input, { ...source, known });
   if (earlier === undefined) follower.begin();

@@ -3,6 +3,7 @@
 import type { KfInfo } from '../../api/kf-info.ts';
 import { parseReference } from '../../oci/reference.ts';
 import type { RegistryClient } from '../../oci/registry.ts';
+import { isWhole } from '../../oci/whole.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { openSpaceRegistry } from './access.ts';
 
@@ -14,6 +15,13 @@ const isIn = ({ pushHost, pullPrefix }: KfInfo['registry'], image: string): bool
 
 type InSpace = Pick<SpaceSession, 'cluster' | 'space' | 'signal'>;
 
+export interface Look {
+  /** The registry, if it is open already. */
+  open?: RegistryClient | undefined;
+  /** True: an image of which the config or a layer is missing is lost too. That takes more requests. */
+  inside?: boolean;
+}
+
 /**
  * Those of the images that the installation's registry says it does not have. The images of other registries are not looked for, and nothing counts as
  * lost when the registry does not answer. What is found is not collected for an hour (decision 76).
@@ -22,11 +30,11 @@ export async function lostImages(
   session: InSpace,
   info: KfInfo,
   images: readonly (string | undefined)[],
-  open?: RegistryClient,
+  look: Look = {},
 ): Promise<Set<string>> {
   const limited = AbortSignal.any([session.signal, AbortSignal.timeout(timeoutMs)]);
   try {
-    return await findLost({ cluster: session.cluster, space: session.space, signal: limited }, info, images, open);
+    return await findLost({ cluster: session.cluster, space: session.space, signal: limited }, info, images, look);
   } catch (error) {
     if (session.signal.aborted) throw error;
     return new Set();
@@ -38,7 +46,7 @@ export async function findLost(
   { cluster, space, signal }: InSpace,
   info: KfInfo,
   images: readonly (string | undefined)[],
-  open?: RegistryClient,
+  { open, inside = false }: Look = {},
 ): Promise<Set<string>> {
   const own = [...new Set(images)].filter((image) => image !== undefined && isIn(info.registry, image)) as string[];
   if (own.length === 0) return new Set();
@@ -46,7 +54,10 @@ export async function findLost(
   const lost = new Set<string>();
   for (const image of own) {
     const { repository, digest = '' } = parseReference(image);
-    if ((await client.headManifest(repository, digest, signal)) === undefined) lost.add(image);
+    const isThere = inside
+      ? await isWhole(client, repository, digest, signal)
+      : (await client.headManifest(repository, digest, signal)) !== undefined;
+    if (!isThere) lost.add(image);
   }
   return lost;
 }
