@@ -167,3 +167,21 @@ describe('with an autoscaler', () => {
     expect(web()?.spec.desiredInstances).toBe(2);
   });
 });
+
+describe('scale', () => {
+  it.each([
+    { present: 5, told: '5 instances' },
+    { present: 1, told: '1 instance' },
+  ])('ends at once when an autoscaler or somebody sets another number meanwhile: $present', async ({ present, told }) => {
+    const running = run('scale', 'shop', '-i', '3');
+    await expect.poll(() => web()?.spec.desiredInstances).toBe(3);
+    await scene.cluster.memory.mergePatch(kinds.process, ns, web()?.metadata.name ?? '', { spec: { desiredInstances: present } });
+    const { code, stderr } = await running;
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringContaining(`Process 'web' of app 'shop' was set to ${told} meanwhile; this command had set 3.`),
+    ]);
+    expect(stderr).toContain('\nTIP:\n   kf app shop\n   kf autoscale shop\n');
+    expect(web()?.spec.desiredInstances).toBe(present);
+  });
+});

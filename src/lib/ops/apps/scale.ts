@@ -1,6 +1,6 @@
 // scale: instance counts through the scale subresource, sizes through the process itself.
 
-import { instanceCountsOf, webProcess } from '../../api/app.ts';
+import { desiredInstances, instanceCountsOf, webProcess } from '../../api/app.ts';
 import { awaitedIn } from '../../api/awaited.ts';
 import { annotations, kinds, labels } from '../../api/group.ts';
 import { stillUnapplied } from '../../api/held.ts';
@@ -100,7 +100,21 @@ function failedInstance(
   return Object.assign(error, { isCrash: crashed !== undefined });
 }
 
-/** Waits until the wanted number of instances runs. Fails when one crashed, or cannot start for a lasting cause. */
+const instancesOf = (count: number): string => (count === 1 ? '1 instance' : `${count} instances`);
+
+/** @throws KfError `conflict` when an autoscaler or another command has set another number: the wanted one would never be reached */
+function assertStillWanted({ bin }: SpaceSession, app: Stored<CFApp>, seen: Stored<CFProcess>, wanted: number): void {
+  const present = desiredInstances(seen);
+  if (present === wanted) return;
+  const name = app.spec.displayName;
+  const message = `Process '${seen.spec.processType}' of app '${name}' was set to ${instancesOf(present)} meanwhile; this command had set ${wanted}.`;
+  throw new KfError('conflict', message, {
+    hints: [`${bin} app ${name}`, `${bin} autoscale ${name}`],
+    details: { reason: 'superseded', instances: present },
+  });
+}
+
+/** Waits until the wanted number of instances runs. Fails when one crashed, or cannot start for a lasting cause, or somebody set another number. */
 async function waitForInstances(session: SpaceSession, app: Stored<CFApp>, process: Stored<CFProcess>, wanted: number): Promise<void> {
   const { cluster, space, signal, env, report } = session;
   const { name } = process.metadata;
@@ -112,6 +126,7 @@ async function waitForInstances(session: SpaceSession, app: Stored<CFApp>, proce
   };
   const check = (seen: Stored<CFProcess> | undefined, alive: () => void): true | undefined => {
     last = seen;
+    if (seen !== undefined) assertStillWanted(session, app, seen, wanted);
     if (seen?.status?.observedGeneration === seen?.metadata.generation) alive();
     const failed = seen === undefined ? undefined : failedInstance(session, app, seen, wanted);
     if (failed?.isCrash === true) throw failed;
