@@ -19,6 +19,7 @@ import { setRefusalOf } from './refusal.ts';
 import { isMoving } from './spare.ts';
 import type { Proof } from './traffic-probe.ts';
 import { isRemade, type Cause } from './status.ts';
+import { hasServed } from './untouched.ts';
 import { defined } from '../../lib/defined.ts';
 
 /** Pods appear within this time after they were requested, unless something refuses them. */
@@ -120,13 +121,17 @@ export function expectationsOf(workload: Stored<AppWorkload> | undefined): Expec
   };
 }
 
-/** The phase that was reported before for this generation in this change. A failure that is not its own is that of a hindrance, which is over. */
+/**
+ * The phase that was reported before for this generation in this change. A failure that is not its own is that of a hindrance, which is over. A version
+ * that never served is reported as serving while no instances are wanted: with the first one it has still to start.
+ */
 function saidBefore({ process, deployId, hash, target }: View): DeploymentStatus['phase'] | undefined {
   const before = process.status?.rollout;
   if (before?.id !== deployId || isRemade(before, hash, target.metadata.uid)) return undefined;
-  const state = before.generations?.find((generation) => generation.hash === hash)?.state;
-  if (state === 'Failed') return 'Failed';
-  return state === 'Current' && before.phase !== 'Failed' ? before.phase : undefined;
+  const said = before.generations?.find((generation) => generation.hash === hash);
+  if (said?.state === 'Failed') return 'Failed';
+  if (said?.state !== 'Current' || before.phase === 'Failed') return undefined;
+  return before.phase === 'Serving' && !hasServed(said) ? undefined : before.phase;
 }
 
 /** A failed check with what the kubelet says of it. */

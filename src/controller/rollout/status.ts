@@ -14,7 +14,7 @@ import type { Instance, Problem } from '../instances/instances.ts';
 import { longestMessage } from '../runtime/status.ts';
 import type { RolloutPlan } from './planner.ts';
 import { isQuotaRefusal } from './refusal.ts';
-import { isUntouched } from './untouched.ts';
+import { hasServed, isUntouched } from './untouched.ts';
 import { timestamp } from '../runtime/clock.ts';
 import { defined } from '../../lib/defined.ts';
 
@@ -208,11 +208,14 @@ function body(facts: RolloutFacts, before: DeploymentStatus | undefined, isStart
   if (facts.canary !== undefined) return atStep(facts, facts.canary, before);
   const serves = facts.desired === 0 || (facts.ready >= facts.desired && facts.proven && facts.switched);
   // The result of a version that served once stays; a later failure of an instance appears in the status of the instance.
+  // One that had no instances to start has not served yet.
+  const said = before?.generations?.find(({ hash }) => hash === facts.target);
   const served =
     before?.id === facts.deployId &&
     before.phase === 'Serving' &&
     !isRemade(before, facts.target, facts.targetUid) &&
-    before.generations?.find(({ hash }) => hash === facts.target)?.state === 'Current';
+    said?.state === 'Current' &&
+    hasServed(said);
   if (!serves && !served) return underWay(facts);
   return { phase: 'Serving', ...facts.note };
 }

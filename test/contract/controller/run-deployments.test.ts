@@ -390,3 +390,34 @@ test('without routes, a failed push after one that was interrupted returns to th
   await scene.until(() => expect(running(scene)).toEqual({ 'good:1': 1 }));
   expect(seen).not.toContain('crash:3 good:1 good:2');
 });
+
+test('0 and 1 again during a push of a version that crashes returns to the version before', async () => {
+  scene = await startRunScene();
+  await reported(scene, await scene.deploy('good:1'), 'Serving');
+  const id = await scene.deploy('silent:2');
+  await scene.until(() => expect(scene.web()?.status?.rollout).toMatchObject({ id, phase: 'Starting' }));
+  await scaled(scene, 0);
+  await scene.until(() => expect([running(scene), scene.cluster.all(podType)]).toEqual([{}, []]));
+  await reported(scene, id, 'Serving');
+  await scene.cluster.mergePatch(kinds.process, ns, scene.web()?.metadata.name ?? '', { spec: { desiredInstances: 1 } });
+  await reported(scene, id, 'Starting');
+  await scene.until(() => expect(scene.cluster.all(podType)).toHaveLength(1));
+  const { metadata, spec } = scene.cluster.all(podType)[0] ?? {};
+  const crashing = { spec: { containers: [{ ...spec?.containers[0], image: 'crash:2' }] }, status: { containerStatuses: null } };
+  await scene.cluster.mergePatch(podType, ns, metadata?.name ?? '', crashing);
+  await reported(scene, id, 'Failed', { reason: 'Crashed' });
+  await scene.until(() => expect(running(scene)).toEqual({ 'good:1': 1 }));
+  await scene.until(() => expect(scene.web()?.status?.actualInstances).toBe(1));
+});
+
+test('a version that served is not judged again when the app is scaled to 0, and to 1 again', async () => {
+  scene = await startRunScene();
+  const id = await scene.deploy('good:1');
+  await reported(scene, id, 'Serving');
+  const phases = new Set<string | undefined>();
+  scene.cluster.intercept = () => void phases.add(scene.web()?.status?.rollout?.phase);
+  await scaled(scene, 0);
+  await scene.until(() => expect(scene.cluster.all(podType)).toEqual([]));
+  await scaled(scene, 1);
+  expect([[...phases], running(scene)]).toEqual([['Serving'], { 'good:1': 1 }]);
+});

@@ -86,7 +86,8 @@ function viewOf({ instances = [], desired = 1, before, seam = {}, at = 60_000 }:
     event: (_type: unknown, _object: unknown, { reason, message }: { reason: string; message: string }) => events.push({ reason, message }),
   } as unknown as Context;
   const state = before?.phase === 'Failed' ? ('Failed' as const) : ('Current' as const);
-  const generations = [{ process: 'web', hash, state, instances: 1, ready: 1, uid: 'w-uid' }];
+  const served = before?.phase === 'Serving' ? { served: true } : {};
+  const generations = [{ process: 'web', hash, state, instances: 1, ready: 1, uid: 'w-uid', ...served }];
   const rollout = before === undefined ? undefined : { id: 'deploy', phase: 'Starting' as const, generations, ...before };
   const view = {
     context,
@@ -378,7 +379,7 @@ describe('an earlier assessment', () => {
   });
 
   test('is valid only for the same change and the same AppWorkload', async () => {
-    const generations = [{ process: 'web', hash, state: 'Current' as const, instances: 1, ready: 1, uid: 'another' }];
+    const generations = [{ process: 'web', hash, state: 'Current' as const, instances: 1, ready: 1, uid: 'another', served: true }];
     for (const before of [
       { phase: 'Serving' as const, id: 'earlier' },
       { phase: 'Serving' as const, generations },
@@ -386,6 +387,12 @@ describe('an earlier assessment', () => {
     ]) {
       expect((await assess({ before: before as Partial<DeploymentStatus>, instances: bad })).failed).toBe(true);
     }
+  });
+
+  test('of a version that had no instances to start says nothing of its first ones', async () => {
+    const given: Given = { before: { phase: 'Serving', generations: [{ process: 'web', hash, state: 'Current', instances: 0, ready: 0, uid: 'w-uid' }] } }; // prettier-ignore
+    const [failed, starting] = await Promise.all([assess({ ...given, instances: bad }), assess({ ...given, instances: [instance()] })]);
+    expect([failed.failed, starting]).toEqual([true, { failed: false }]);
   });
 
   test('as failed does not apply to an app that should have no instances', async () => {

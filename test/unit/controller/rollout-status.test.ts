@@ -76,13 +76,21 @@ describe('the phase Serving', () => {
   });
 
   test('stays if an instance fails later, for the same change and the same AppWorkload only', () => {
-    const before: DeploymentStatus = { id: 'deploy', phase: 'Serving', since: earlier, generations };
+    const served = [{ ...generations[0]!, served: true }];
+    const before: DeploymentStatus = { id: 'deploy', phase: 'Serving', since: earlier, generations: served };
     const fallen = { ready: 0, proven: false, instances: [instance({ ready: false, state: 'CRASHED' })] };
     expect(statusOf({ ...fallen, before })).toMatchObject({ phase: 'Serving', since: earlier });
     expect(statusOf({ ...fallen, before: { ...before, id: 'earlier' } }).phase).toBe('Starting');
     expect(statusOf({ ...fallen, before: { ...before, phase: 'Starting' } }).phase).toBe('Starting');
     expect(statusOf({ ...fallen, before, targetUid: 'made again' }).phase).toBe('Starting');
-    expect(statusOf({ ...fallen, before: { ...before, generations: [{ ...generations[0]!, state: 'Old' }] } }).phase).toBe('Starting');
+    expect(statusOf({ ...fallen, before: { ...before, generations: [{ ...served[0]!, state: 'Old' }] } }).phase).toBe('Starting');
+  });
+
+  test('does not stay if the version had no instances to start, and gets some', () => {
+    const before = statusOf({ desired: 0, ready: 0, instances: [], proven: false, now: Date.parse(earlier) });
+    expect(before).toMatchObject({ phase: 'Serving', since: earlier });
+    const starting = { ready: 0, proven: false, instances: [instance({ ready: false, state: 'STARTING' })] };
+    expect(statusOf({ ...starting, before })).toMatchObject({ phase: 'Starting', since: '2026-01-01T00:01:00Z' });
   });
 });
 
