@@ -78,6 +78,41 @@ function runPods(): void {
   };
 }
 
+/** The automatic return of a failed change to the version before: its status, and which set runs. @param failed more of the version that failed */
+async function returnToOld(isRunning: boolean, failed: { served?: true } = {}): Promise<void> {
+  const generations = [
+    { process: 'web', hash: 'old', state: 'Old' as const, instances: 2, ready: 2, served: true },
+    { process: 'web', hash: 'new', state: 'Failed' as const, instances: 0, ready: 0, ...failed },
+  ];
+  const status = { rollout: { id: 'x', phase: 'Failed' as const, generations } };
+  await cluster.memory.mergePatch(kinds.process, ns, 'web', { status }, { subresource: 'status' });
+  const made = { old: '2026-01-01T00:00:00Z', new: '2026-01-02T00:00:00Z' };
+  for (const [hash, creationTimestamp] of Object.entries(made)) {
+    const replicas = isRunning && hash === 'old' ? 2 : 0;
+    await cluster.memory.mergePatch(statefulSetType, ns, `set-${hash}`, { metadata: { creationTimestamp }, spec: { replicas } });
+  }
+}
+
+/** Two ready pods of a set; each one that is deleted starts again after a while. */
+async function addPods(set: string): Promise<{ before: (string | undefined)[]; started: () => number }> {
+  const status = { replicas: 2, readyReplicas: 2 };
+  await cluster.memory.mergePatch(statefulSetType, ns, set, { status }, { subresource: 'status' });
+  const pod = (name: string) => ({ metadata: { name, namespace: ns, labels: { [labels.appGuid]: 'app', [labels.guid]: 'web' } } });
+  const ready: Pick<Pod, 'status'> = { status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] } };
+  for (const index of [0, 1]) await cluster.add(podType, { ...pod(`${set}-${index}`), ...ready });
+  const before = cluster.memory.all(podType).map(({ metadata }) => metadata.uid);
+  let started = 0;
+  const startAgain = async (name: string): Promise<void> => {
+    await cluster.add(podType, pod(name));
+    started += 1;
+    await cluster.memory.mergePatch(podType, ns, name, ready, { subresource: 'status' });
+  };
+  cluster.memory.intercept = (verb, type, name) => {
+    if (verb === 'delete' && type.plural === 'pods') setTimeout(() => void startAgain(name), 300 * Number(name.at(-1)) + 300);
+  };
+  return { before, started: () => started };
+}
+
 const replicasOf = (name: string): number | undefined => cluster.memory.peek(statefulSetType, ns, name)?.spec?.replicas;
 
 describe('with the controller down', () => {
@@ -109,28 +144,31 @@ describe('with the controller down', () => {
     expect(cluster.memory.peek(kinds.process, ns, 'web')?.spec.desiredInstances).toBe(5);
   });
 
+  it('after a return to the version before, start and scale take that one', async () => {
+    await addApp('STOPPED');
+    await returnToOld(false);
+    runPods();
+    const replicas = () => ({ new: replicasOf('set-new'), old: replicasOf('set-old') });
+    expect([(await cli.run(['start', 'my-app'])).code, replicas()]).toEqual([0, { new: 0, old: 2 }]);
+    expect([(await cli.run(['scale', 'my-app', '-i', '3'])).code, replicas()]).toEqual([0, { new: 0, old: 3 }]);
+  }, 60_000);
+
+  it('after a return to the version before, restart takes that one, although the one that failed had served too', async () => {
+    await addApp('STARTED');
+    await returnToOld(true, { served: true });
+    const pods = await addPods('set-old');
+    expect((await cli.run(['restart', 'my-app'])).code).toBe(0);
+    expect([replicasOf('set-new'), replicasOf('set-old'), pods.started()]).toEqual([0, 2, 2]);
+  }, 60_000);
+
   it('restart deletes the pods of the app and waits for the new ones, whatever the status of the set still counts', async () => {
     await addApp('STARTED');
-    const status = { replicas: 2, readyReplicas: 2 };
-    await cluster.memory.mergePatch(statefulSetType, ns, 'set-new', { status }, { subresource: 'status' });
-    const pod = (name: string) => ({ metadata: { name, namespace: ns, labels: { [labels.appGuid]: 'app', [labels.guid]: 'web' } } });
-    const ready: Pick<Pod, 'status'> = { status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] } };
-    for (const index of [0, 1]) await cluster.add(podType, { ...pod(`set-new-${index}`), ...ready });
-    const before = cluster.memory.all(podType).map(({ metadata }) => metadata.uid);
-    let started = 0;
-    const startAgain = async (name: string): Promise<void> => {
-      await cluster.add(podType, pod(name));
-      started += 1;
-      await cluster.memory.mergePatch(podType, ns, name, ready, { subresource: 'status' });
-    };
-    cluster.memory.intercept = (verb, type, name) => {
-      if (verb === 'delete' && type.plural === 'pods') setTimeout(() => void startAgain(name), 300 * Number(name.at(-1)) + 300);
-    };
+    const pods = await addPods('set-new');
     const run = await cli.run(['restart', 'my-app']);
     expect(run.code).toBe(0);
     expect(run.stderr).toContain('the instances were restarted directly, as the version that ran.');
-    expect(started).toBe(2);
-    expect(cluster.memory.all(podType).filter(({ metadata }) => before.includes(metadata.uid))).toEqual([]);
+    expect(pods.started()).toBe(2);
+    expect(cluster.memory.all(podType).filter(({ metadata }) => pods.before.includes(metadata.uid))).toEqual([]);
   });
 
   it('app shows the existing pods, whatever the status says about instances', async () => {

@@ -5,7 +5,7 @@ import { desiredInstances } from '../../api/app.ts';
 import { statefulSetType, type StatefulSet } from '../../api/core.ts';
 import { kinds, labels } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
-import type { CFApp, CFProcess } from '../../api/types.generated.ts';
+import type { CFApp, CFProcess, GenerationStatus } from '../../api/types.generated.ts';
 import { watchObject } from '../../kube/watch-list.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { deleteInstances, waitForNewInstances } from '../instances/pods.ts';
@@ -17,12 +17,20 @@ const options = (session: SpaceSession, app: Stored<CFApp>) => ({
   signal: session.signal,
 });
 
-/** The set of a process that serves, or that served last. */
+/** The set of a process that serves, or that served last: after a failed change, that of the version before. */
 function currentSet(process: Stored<CFProcess>, sets: readonly Stored<StatefulSet>[]): Stored<StatefulSet> | undefined {
-  const own = sets.filter((set) => set.metadata.labels?.[labels.guid] === process.metadata.name);
-  const current = process.status?.rollout?.generations?.find(({ state }) => state === 'Current')?.hash;
-  const newest = own.toSorted((a, b) => (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? '')).at(-1);
-  return own.find((set) => current !== undefined && set.metadata.labels?.[labels.generation] === current) ?? newest;
+  const own = sets
+    .filter((set) => set.metadata.labels?.[labels.guid] === process.metadata.name)
+    .toSorted((a, b) => (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? ''));
+  const known = process.status?.rollout?.generations ?? [];
+  const setsOf = (is: (generation: GenerationStatus) => boolean): Stored<StatefulSet>[] => {
+    const hashes = new Set(known.filter(is).map(({ hash }) => hash));
+    return own.filter(({ metadata }) => hashes.has(metadata.labels?.[labels.generation] ?? ''));
+  };
+  const served = setsOf((generation) => generation.served === true);
+  // Of a stopped app none runs.
+  const runs = served.findLast(({ spec }) => (spec?.replicas ?? 0) > 0);
+  return setsOf(({ state }) => state === 'Current').at(-1) ?? runs ?? served.at(-1) ?? own.at(-1);
 }
 
 async function scaleSet({ cluster, space, signal }: SpaceSession, set: Stored<StatefulSet>, replicas: number): Promise<void> {
