@@ -29,6 +29,7 @@ import {
   spaceOf,
   wantedInstances,
 } from '../relations.ts';
+import { hasServed } from '../rollout/untouched.ts';
 import { ensureProcesses, liveProcesses } from './processes.ts';
 import { boundServices, ensureVcapSecrets, forgetVcap, vcapApplicationSecretName, vcapPaceMs, vcapServicesSecretName } from './vcap.ts';
 import { claimName, duplicateRetryMs } from '../names/leases.ts';
@@ -178,14 +179,21 @@ function readiness(app: Stored<CFApp>, processes: readonly Stored<CFProcess>[], 
   return readyStatement;
 }
 
-/** With the newest revision as the deployed one when all of it serves; a failed or canceled one leaves the former. */
+/** The app was scaled to 0 before any instance of its version served. */
+function hasNotServed({ generations = [] }: DeploymentStatus): boolean {
+  const current = generations.filter(({ state }) => state === 'Current');
+  return current.length > 0 && !current.some(hasServed);
+}
+
+/** With the newest revision as the deployed one when all of it serves; a failed or canceled one, and one that never served, leaves the former. */
 function revisionStatus(app: Stored<CFApp>, revision: AppRevision | undefined, deployment: DeploymentStatus): AppRevision | undefined {
   const serves =
     revision !== undefined &&
     deployment.phase === 'Serving' &&
     revision.change === changeOf(app) &&
     revision.version > 0 &&
-    !isCanceled(app);
+    !isCanceled(app) &&
+    !hasNotServed(deployment);
   return serves ? { ...revision, deployed: revision.version } : revision;
 }
 

@@ -394,11 +394,13 @@ test('without routes, a failed push after one that was interrupted returns to th
 test('0 and 1 again during a push of a version that crashes returns to the version before', async () => {
   scene = await startRunScene();
   await reported(scene, await scene.deploy('good:1'), 'Serving');
+  await scene.until(() => expect(scene.app()?.status?.revision).toMatchObject({ deployed: 1 }));
   const id = await scene.deploy('silent:2');
   await scene.until(() => expect(scene.web()?.status?.rollout).toMatchObject({ id, phase: 'Starting' }));
   await scaled(scene, 0);
   await scene.until(() => expect([running(scene), scene.cluster.all(podType)]).toEqual([{}, []]));
   await reported(scene, id, 'Serving');
+  expect(scene.app()?.status?.revision).toMatchObject({ version: 2, deployed: 1 });
   await scene.cluster.mergePatch(kinds.process, ns, scene.web()?.metadata.name ?? '', { spec: { desiredInstances: 1 } });
   await reported(scene, id, 'Starting');
   await scene.until(() => expect(scene.cluster.all(podType)).toHaveLength(1));
@@ -408,6 +410,7 @@ test('0 and 1 again during a push of a version that crashes returns to the versi
   await reported(scene, id, 'Failed', { reason: 'Crashed' });
   await scene.until(() => expect(running(scene)).toEqual({ 'good:1': 1 }));
   await scene.until(() => expect(scene.web()?.status?.actualInstances).toBe(1));
+  expect(scene.app()?.status?.revision).toMatchObject({ version: 2, deployed: 1 });
 });
 
 test('a version that served is not judged again when the app is scaled to 0, and to 1 again', async () => {
