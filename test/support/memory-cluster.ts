@@ -79,6 +79,12 @@ function withoutEmpty(metadata: ObjectMeta): ObjectMeta {
   return Object.fromEntries(Object.entries(metadata).filter(([, value]) => !isEmpty(value)));
 }
 
+/** A patch of the subresource `scale` as one of the object itself. */
+export function unscaled(type: ResourceType, patch: Record<string, unknown>): Record<string, unknown> {
+  const { replicas } = patch['spec'] as { replicas: number };
+  return { spec: type.kind === 'CFProcess' ? { desiredInstances: replicas } : { replicas } };
+}
+
 /** All views of one instance share its state; `writes` records the writes. */
 export class MemoryCluster implements Cluster {
   readonly identity = { context: 'memory', server: 'memory', user: 'controller' };
@@ -189,7 +195,7 @@ export class MemoryCluster implements Cluster {
     const { uid, resourceVersion } = (patch['metadata'] ?? {}) as { uid?: string; resourceVersion?: string };
     this.#check(type, live, uid, resourceVersion);
     this.#record('patch', type, name, options.subresource, patch);
-    const merged = merge(live, patch) as T & { spec?: unknown; status?: unknown };
+    const merged = merge(live, options.subresource === 'scale' ? unscaled(type, patch) : patch) as T & { spec?: unknown; status?: unknown };
     const before = live as T & { spec?: unknown; status?: unknown };
     const isStatus = options.subresource === 'status';
     const next = isStatus ? { ...before, status: merged.status } : { ...merged, status: before.status };

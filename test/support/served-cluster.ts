@@ -11,7 +11,7 @@ import type { KfInfo } from '../../src/lib/api/kf-info.ts';
 import { resource, type KubeObject, type ResourceType } from '../../src/lib/api/object.ts';
 import { KubeError } from '../../src/lib/kube/errors.ts';
 import { ScriptedApiServer, type Call } from './apiserver.ts';
-import { MemoryCluster } from './memory-cluster.ts';
+import { MemoryCluster, unscaled } from './memory-cluster.ts';
 
 const roleBindings = resource('rbac.authorization.k8s.io', 'v1', 'RoleBinding', 'rolebindings');
 const podMetrics = resource('metrics.k8s.io', 'v1beta1', 'PodMetrics', 'pods');
@@ -173,8 +173,7 @@ export class ServedCluster {
 
   #patch({ type, ns, name = '', subresource }: Place, body: Record<string, unknown>): Promise<KubeObject> {
     if (subresource !== 'scale') return this.memory.mergePatch(type, ns, name, body, subresource === undefined ? {} : { subresource });
-    const { replicas } = body['spec'] as { replicas: number };
-    return this.memory.mergePatch(type, ns, name, { spec: type.kind === 'CFProcess' ? { desiredInstances: replicas } : { replicas } });
+    return this.memory.mergePatch(type, ns, name, unscaled(type, body));
   }
 
   #scope(call: Call, ns: string | undefined): { ns?: string; labelSelector?: string; fieldSelector?: string } {

@@ -29,7 +29,6 @@ import {
   spaceOf,
   wantedInstances,
 } from '../relations.ts';
-import { hasServed } from '../rollout/untouched.ts';
 import { ensureProcesses, liveProcesses } from './processes.ts';
 import { boundServices, ensureVcapSecrets, forgetVcap, vcapApplicationSecretName, vcapPaceMs, vcapServicesSecretName } from './vcap.ts';
 import { claimName, duplicateRetryMs } from '../names/leases.ts';
@@ -179,10 +178,10 @@ function readiness(app: Stored<CFApp>, processes: readonly Stored<CFProcess>[], 
   return readyStatement;
 }
 
-/** The app was scaled to 0 before any instance of its version served. */
+/** The app was scaled to 0 before any instance of its version served. Status of kf 0.1.0, in which versions have no `uid`, does not say so. */
 function hasNotServed({ generations = [] }: DeploymentStatus): boolean {
   const current = generations.filter(({ state }) => state === 'Current');
-  return current.length > 0 && !current.some(hasServed);
+  return current.length > 0 && current.every(({ served, uid }) => served !== true && uid !== undefined);
 }
 
 /** With the newest revision as the deployed one when all of it serves; a failed or canceled one, and one that never served, leaves the former. */

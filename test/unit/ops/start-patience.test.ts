@@ -94,6 +94,27 @@ test.each([
   expect((await scaling)[1]).toContain(`Timed out after ${time} waiting for 2 instances of '${process}'`);
 });
 
+test('scale -i beside a paused canary ends when the instances of both versions are ready, although an index has two of them', async () => {
+  const { session, app } = await scene('STARTED');
+  const write = async (ready: number): Promise<void> => {
+    const { items } = await session.cluster.list(kinds.process, { ns });
+    const observedGeneration = items.find(({ metadata }) => metadata.name === 'web')?.metadata.generation;
+    const generations = [{ hash: 'a', state: 'Old', instances: 3, ready } as const, { hash: 'b', state: 'Current', instances: 2, ready: 2 } as const];
+    const running = { state: 'RUNNING' as const, ready: true };
+    const status = { observedGeneration, rollout: { id: 'canary', phase: 'Paused', generations }, instancesStatus: { 0: running, 1: running, 2: running } };
+    await session.cluster.mergePatch(kinds.process, ns, 'web', { status }, { subresource: 'status' });
+  };
+  let hasEnded = false;
+  const scaling = scaleApp(session, app, { process: 'web', instances: 4 }).then(() => (hasEnded = true));
+  await vi.advanceTimersByTimeAsync(100);
+  await write(2);
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(hasEnded).toBe(false);
+  await write(3);
+  await vi.advanceTimersByTimeAsync(6_000);
+  expect(await scaling).toBe(true);
+});
+
 test('continue-deployment says after 20 s that no controller has taken it up, and waits longer for one that has', async () => {
   const { session, app } = await scene('STARTED');
   const paused = await restartApp(session, app, { strategy: 'canary', instanceSteps: [20] });

@@ -41,8 +41,11 @@ export async function findProcess(session: SpaceSession, app: Stored<CFApp>, typ
 
 const runningOf = (process: Stored<CFProcess> | undefined): number => (process === undefined ? 0 : instanceCountsOf(process).running);
 
-/** All wanted instances run, and there are no others. */
+/** All wanted instances run, and there are no others. Beside a paused canary an index can have an instance of each version, and another one none. */
 function hasExactly(process: Stored<CFProcess>, wanted: number): boolean {
+  const { observedGeneration, rollout } = process.status ?? {};
+  if (rollout?.phase === 'Paused')
+    return observedGeneration === process.metadata.generation && (rollout.generations ?? []).every((one) => one.ready === one.instances);
   const { running, starting, crashed, down } = instanceCountsOf(process);
   return running === wanted && starting + crashed + down === 0;
 }
