@@ -6,6 +6,8 @@ export interface Generation {
   instances: number;
   /** Instances that are ready and not ending. */
   ready: number;
+  /** The indexes of the ready ones; left out, they are the lowest. */
+  readyIndexes?: readonly number[];
   /** Existing instances, including those that are ending. */
   present: number;
   /** Those of `present` that are ending. */
@@ -138,6 +140,17 @@ function share(generations: readonly Generation[], total: number, most: (generat
   return shares;
 }
 
+/** Ready instances among the first `most`, which stay when it has no more than these: a StatefulSet ends the highest index first. */
+function readyBelow({ ready, readyIndexes }: Generation, most: number): number {
+  return readyIndexes === undefined ? Math.min(ready, most) : readyIndexes.filter((index) => index < most).length;
+}
+
+/** How many instances it must keep so that so many ready ones stay. */
+function leastWith({ instances, readyIndexes = [] }: Generation, ready: number): number {
+  const last = readyIndexes.toSorted((a, b) => a - b)[ready - 1] ?? -1;
+  return Math.min(instances, last + 1);
+}
+
 interface Numbers {
   goal: number;
   others: Map<string, number>;
@@ -173,19 +186,29 @@ function roll(state: RolloutState, goal: Generation, others: readonly Generation
   const leaving = sum(others, ({ instances, present, ending }) => Math.max(instances, present - ending)) - occupied;
   // Instances that are ending do not count. Of those that are still to be stopped, `maxInFlight` do not count either (docs/decisions/0009).
   // For example, 3 are wanted, 1 may be in flight, and 3 old ones stay: 1 new one can be started.
-  const room = desired + maxInFlight - occupied - Math.max(0, leaving - maxInFlight);
-  const up = clamp(Math.max(goal.instances, room), 0, most);
+  const roomBeside = (surplus: number): number => desired + maxInFlight - occupied - Math.max(0, surplus - maxInFlight);
+  const up = clamp(Math.max(goal.instances, roomBeside(leaving)), 0, most);
   if (serving.length === 0) return { goal: up, others: new Map(), weights: { [goal.hash]: 1 } };
 
-  const shares = share(serving, keep, ({ ready }) => ready);
+  const rest = ({ hash, instances, moving }: Generation): number => {
+    const part = staying.get(hash) ?? 0;
+    // One less would be the spare.
+    return moving === true && part > 0 ? Math.max(instances, part) : part;
+  };
+  // What is about to be stopped gets no requests any more, unless nothing else would: then it stays until the new version serves.
+  const left = share(serving, keep, (generation) => readyBelow(generation, Math.min(generation.instances, rest(generation))));
+  const isLeft = taken > 0 || sum(left.values(), (part) => part) > 0;
+  const shares = isLeft ? left : share(serving, keep, ({ ready }) => ready);
   const weights = routed ? weightsOf(state, goal, shares, taken) : {};
 
   // Instances are stopped only after the gateway has sent requests to their successors for a while.
   const hasSettled = !routed || (settled !== undefined && isSameWeights(settled, weights));
-  const stays = ({ hash, instances, moving }: Generation): number => {
-    const part = staying.get(hash) ?? 0;
-    // One less would be the spare.
-    return hasSettled && !(moving === true && part > 0) ? part : Math.max(instances, part);
+  const least = (generation: Generation): number => Math.max(rest(generation), leastWith(generation, shares.get(generation.hash) ?? 0));
+  // Without room for the new version this would last for ever.
+  const isHeld = !isLeft && (goal.instances > 0 || roomBeside(sum(serving, least) - occupied) > 0);
+  const stays = (generation: Generation): number => {
+    if (!hasSettled) return Math.max(generation.instances, rest(generation));
+    return isHeld ? least(generation) : rest(generation);
   };
   return { goal: up, others: new Map(serving.map((generation) => [generation.hash, stays(generation)])), weights };
 }

@@ -205,6 +205,7 @@ export class Rollouts {
         hash,
         instances: workload.spec.instances,
         ready: hash === view.hash && !failed ? this.#readyOfTarget(view) : readyOf(view.instances, hash),
+        readyIndexes: own.filter(({ ready }) => ready).map(({ index }) => index),
         present: own.length,
         ending: own.filter(({ ending }) => ending).length,
         proven: hash === view.hash ? proven : this.#provenBefore(view, hash),
