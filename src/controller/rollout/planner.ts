@@ -198,7 +198,8 @@ function roll(state: RolloutState, goal: Generation, others: readonly Generation
   // What is about to be stopped gets no requests any more, unless nothing else would: then it stays until the new version serves.
   const left = share(serving, keep, (generation) => readyBelow(generation, Math.min(generation.instances, rest(generation))));
   const isLeft = taken > 0 || sum(left.values(), (part) => part) > 0;
-  const shares = isLeft ? left : share(serving, keep, ({ ready }) => ready);
+  // Without any weights, the new version would get requests before it is proven.
+  const shares = isLeft ? left : share(serving, keep, ({ ready, instances }) => (fit.length > 0 ? ready : instances));
   const weights = routed ? weightsOf(state, goal, shares, taken) : {};
 
   // Instances are stopped only after the gateway has sent requests to their successors for a while.

@@ -1,7 +1,7 @@
 // Changes of a process while some instances of the version before are not ready.
 
 import { describe, expect, test } from 'vitest';
-import type { Generation } from '../../../src/controller/rollout/planner.ts';
+import { canaryStep, type Generation } from '../../../src/controller/rollout/planner.ts';
 import { generation, plan } from './rollout-scene.ts';
 
 /** A version of which only the instances with these indexes are ready. */
@@ -53,6 +53,12 @@ describe('an old version whose ready instances have the highest indexes', () => 
     expect(plan({ ...state, settled: { before: 1, old: 1 } })).toMatchObject({ instances: { before: 2, old: 1 }, weights: { before: 1 } });
     expect(plan({ ...state, carried: { before: 1 }, settled: { before: 1 } }).instances).toMatchObject({ before: 2, old: 0 });
   });
+});
+
+test('a canary that no request has reached gets none while the version before is not ready', () => {
+  const before = generation('old', 2, 0, { served: true });
+  const next = plan({ desired: 2, canary: canaryStep(2), generations: [before, generation('new', 1, 1, { proven: false })] });
+  expect(next).toMatchObject({ instances: { old: 2, new: 1 }, weights: { old: 2 } });
 });
 
 interface Turn {
