@@ -25,7 +25,7 @@ const longestMs = 90_000;
 /** A container that ended once and was not ready for this long counts as failed. */
 const crashPatienceMs = 10_000;
 /** That a pod is no longer ready, since its run before has ended, may be said this much after the next run has begun. */
-const statusLagMs = 5_000;
+export const statusLagMs = 5_000;
 /** When no cause is known: image pull and volumes may take this long in addition to the app's own start. */
 const idleStartMs = 120_000;
 

@@ -8,6 +8,8 @@ export interface Generation {
   ready: number;
   /** The indexes of the ready ones; left out, they are the lowest. */
   readyIndexes?: readonly number[];
+  /** None is ready, and one of them was a short time ago: it has not crashed, and may be ready again soon. */
+  lapsed?: boolean;
   /** Existing instances, including those that are ending. */
   present: number;
   /** Those of `present` that are ending. */
@@ -162,6 +164,18 @@ function besideCanary(others: readonly Generation[]): Generation[] {
   return others.filter(({ served, instances }) => served && instances > 0).slice(0, 1);
 }
 
+/**
+ * Those that stay for a while although none of their instances is ready, since they may be again soon. Without requests of the target, they keep their own:
+ * a version that has none does not get them.
+ */
+function lapsedOf({ carried }: RolloutState, others: readonly Generation[], taken: number): Generation[] {
+  const carries = ({ hash }: Generation): boolean => (carried[hash] ?? 0) > 0;
+  return others
+    .filter((generation) => generation.lapsed === true && generation.instances > 0)
+    .filter((generation) => carries(generation) || (taken > 0 && generation.served))
+    .toSorted((a, b) => Number(carries(b)) - Number(carries(a)));
+}
+
 /** The weights of both versions: those of a reached canary step have its percentage, all others the number of instances. */
 function weightsOf({ canary }: RolloutState, goal: Generation, shares: ReadonlyMap<string, number>, taken: number): Record<string, number> {
   const parts = [...shares].filter(([, part]) => part > 0);
@@ -175,9 +189,10 @@ function weightsOf({ canary }: RolloutState, goal: Generation, shares: ReadonlyM
 function roll(state: RolloutState, goal: Generation, others: readonly Generation[]): Numbers {
   const { desired, maxInFlight, settled, canary, routed } = state;
   const most = Math.min(desired, canary?.instances ?? desired);
-  const fit = servingOf(state, others);
-  const serving = canary === undefined || fit.length > 0 ? fit : besideCanary(others);
   const taken = goal.proven ? Math.min(goal.ready, most) : 0;
+  const fit = servingOf(state, others);
+  const unready = canary === undefined ? lapsedOf(state, others, taken) : besideCanary(others);
+  const serving = fit.length > 0 ? fit : unready;
   const keep =
     goal.hash === state.target && canStay(state) ? Math.max(0, desired - goal.instances) : Math.max(canary?.others ?? 0, desired - taken);
   // Beside a canary the version before follows when somebody scales the app.
@@ -291,7 +306,7 @@ function isSameWeights(a: Readonly<Record<string, number>>, b: Readonly<Record<s
 /**
  * Plans the next step. Rules:
  * - A generation that serves never shrinks before its successor serves.
- * - Pods that serve nothing stop first.
+ * - Pods that serve nothing stop first, except those of a version that was ready a short time ago and has not crashed.
  * - There are never more than `desired + maxInFlight` instances, plus at most `maxInFlight` that are about to be stopped.
  * - After a failure the generation that still serves takes over; the failed target is kept without instances, so that people can examine
  *   it.

@@ -5,6 +5,7 @@ import { annotations, kinds } from '../../lib/api/group.ts';
 import { canaryOf, isCanceled, maxInFlightOf, strategyOf } from '../../lib/api/rollout.ts';
 import type { AppWorkload, CFApp, CFProcess, CFProcessStatus, GenerationStatus } from '../../lib/api/types.generated.ts';
 import { generationOf } from '../../templates/stateful-set.ts';
+import type { Instance } from '../instances/instances.ts';
 import { podInstances } from '../instances/pod-instances.ts';
 import { BoundedMap } from '../runtime/bounded-map.ts';
 import type { Context } from '../runtime/reconciler.ts';
@@ -14,6 +15,7 @@ import { carriedBy, isLoadedBy } from './carried.ts';
 import type { Target } from './cancellation.ts';
 import { evacuationIn, withoutSpare, type Evacuation } from './evacuation.ts';
 import { workloadsOf } from './generation.ts';
+import { Lapses } from './lapse.ts';
 import { noteOf } from './note.ts';
 import type { Proof, Proofs } from './traffic-probe.ts';
 import { parseWeights, planRollout, printWeights, type Generation, type RolloutPlan } from './planner.ts';
@@ -49,6 +51,7 @@ export class Rollouts {
   readonly #proofs: Proofs;
   readonly #assessor = new Assessor();
   readonly #steadiness = new Steadiness();
+  readonly #lapses = new Lapses();
   /** Since when all routes carry the same weights, per process. */
   readonly #settling = new BoundedMap<string, { text: string; since: number }>(5_000);
 
@@ -197,6 +200,14 @@ export class Rollouts {
     return count;
   }
 
+  /** None of its instances is ready, and one of them may be again soon. */
+  #hasLapsed(view: View, { spec }: Stored<AppWorkload>, own: readonly Instance[]): boolean {
+    const left = this.#lapses.leftOf(own, view.context.now());
+    if (left === undefined || spec.instances === 0 || own.some(({ ready }) => ready)) return false;
+    view.lookAgain.push(left);
+    return true;
+  }
+
   #plan(view: View, proven: boolean, failed: boolean): RolloutPlan {
     const generations = view.workloads.map((workload): Generation => {
       const hash = generationOf(workload);
@@ -206,6 +217,7 @@ export class Rollouts {
         instances: workload.spec.instances,
         ready: hash === view.hash && !failed ? this.#readyOfTarget(view) : readyOf(view.instances, hash),
         readyIndexes: own.filter(({ ready }) => ready).map(({ index }) => index),
+        lapsed: hash !== view.hash && this.#hasLapsed(view, workload, own),
         present: own.length,
         ending: own.filter(({ ending }) => ending).length,
         proven: hash === view.hash ? proven : this.#provenBefore(view, hash),

@@ -27,10 +27,16 @@ import { info } from './build-scene.ts';
 export const ns = 'space-1';
 export const appGuid = 'app-1';
 
+type Container = NonNullable<NonNullable<Pod['status']>['containerStatuses']>[number];
+
+/** The annotation of a pod that does not do what its image does. */
+export const upsetBy = 'test/upset';
+
 /**
  * Behaviour by the name of the image: `good:1` answers, `mute:1` is ready and answers nothing, `crash:1` ends at once, `silent:1` runs and never answers.
  * Process web of `half:1` answers, and its other processes end as soon as web serves. `tight:1` answers, unless it has only 16 MiB: then it ends at once.
  * Of `lame:1` two instances answer, and each further one ends at once. `shaky:1` is ready, then not for a moment, and then stays ready.
+ * A pod of `good:1` with {@link upsetBy} is not ready (`unready`), or waits for its next start after several crashes (`crashing`).
  */
 export class Node {
   readonly #cluster: MemoryCluster;
@@ -103,7 +109,9 @@ export class Node {
     const now = new Date().toISOString();
     const base = { name: 'application', image, imageID: '', containerID: 'x', restartCount };
     let next: Pod['status'] | undefined;
-    if (/^(good|mute)/.test(behaviour) && status?.ready !== true) {
+    if (behaviour.startsWith('upset')) {
+      next = upsetStatus(status, behaviour, now);
+    } else if (/^(good|mute)/.test(behaviour) && status?.ready !== true) {
       next = ready({ ...base, ready: true, started: true, state: { running: { startedAt: now } } }, now, this.#podIP);
     } else if (behaviour.startsWith('crash') && restartCount < 2) {
       const ended = { exitCode: 3, reason: 'Error', message: 'no database\n', startedAt: now, finishedAt: now };
@@ -111,16 +119,18 @@ export class Node {
     } else if (behaviour.startsWith('silent') && status === undefined) {
       next = { containerStatuses: [{ ...base, ready: false, started: false, state: { running: { startedAt: now } } }] };
     }
-    if (behaviour.startsWith('shaky')) {
-      const isReady = this.#isReadyNow(pod);
-      const running = { ...base, ready: isReady, started: true, state: { running: { startedAt: now } } };
-      if (isReady !== status?.ready) next = ready(running, now, this.#podIP);
-    }
+    if (behaviour.startsWith('shaky')) next = this.#shakyStatus(pod, base, now);
     if (next === undefined) return;
     const { namespace, name = '' } = pod.metadata;
     await this.#cluster
       .mergePatch(podType, namespace, name, { status: { ...pod.status, ...next } }, { subresource: 'status' })
       .catch(() => undefined);
+  }
+
+  #shakyStatus(pod: Pod, base: Omit<Container, 'ready'>, now: string): Pod['status'] | undefined {
+    const isReady = this.#isReadyNow(pod);
+    if (isReady === pod.status?.containerStatuses?.[0]?.ready) return undefined;
+    return ready({ ...base, ready: isReady, started: true, state: { running: { startedAt: now } } }, now, this.#podIP);
   }
 
   #isReadyNow({ metadata: { uid = '' } }: Pod): boolean {
@@ -134,6 +144,8 @@ export class Node {
     const isSmall = pod.spec?.containers[0]?.resources?.limits?.['memory'] === '16Mi';
     const isThird = Number(pod.metadata.labels?.[labels.podIndex]) >= 2;
     const plain = image.replace('tight', isSmall ? 'crash' : 'good').replace('lame', isThird ? 'crash' : 'good');
+    const upset = pod.metadata.annotations?.[upsetBy];
+    if (upset !== undefined && image.startsWith('good')) return `upset ${upset}`;
     return image.startsWith('half') ? this.#halfOf(pod) : plain;
   }
 
@@ -165,7 +177,7 @@ export class Node {
   }
 }
 
-function ready(status: NonNullable<NonNullable<Pod['status']>['containerStatuses']>[number], now: string, podIP: string): Pod['status'] {
+function ready(status: Container, now: string, podIP: string): Pod['status'] {
   return {
     phase: 'Running',
     podIP,
@@ -175,6 +187,15 @@ function ready(status: NonNullable<NonNullable<Pod['status']>['containerStatuses
     ],
     containerStatuses: [status],
   };
+}
+
+/** What {@link upsetBy} makes of a pod that is ready. */
+function upsetStatus(status: Container | undefined, behaviour: string, now: string): Pod['status'] | undefined {
+  if (status?.ready !== true) return undefined;
+  if (behaviour.endsWith('unready')) return ready({ ...status, ready: false }, now, '192.0.2.1');
+  const ended = { exitCode: 3, reason: 'Error', startedAt: now, finishedAt: now };
+  const state = { state: { waiting: { reason: 'CrashLoopBackOff' } }, lastState: { terminated: ended } };
+  return ready({ ...status, ...state, ready: false, started: false, restartCount: 4 }, now, '192.0.2.1');
 }
 
 /** Pods that answer, by generation. */

@@ -55,6 +55,57 @@ describe('an old version whose ready instances have the highest indexes', () => 
   });
 });
 
+describe('an old version that was ready a short time ago', () => {
+  const old = (more: Partial<Generation> = {}) => generation('old', 1, 0, { served: true, lapsed: true, ...more });
+
+  test('is kept with its requests until the new version serves', () => {
+    const first = plan({ generations: [old(), generation('new', 0, 0)], settled: { old: 1 } });
+    expect(first).toMatchObject({ instances: { old: 1, new: 1 }, weights: { old: 1 } });
+    const unproven = generation('new', 1, 1, { proven: false });
+    expect(plan({ generations: [old(), unproven], settled: { old: 1 } })).toMatchObject({ instances: { old: 1 }, weights: { old: 1 } });
+    const generations = [old(), generation('new', 1, 1)];
+    expect(plan({ generations, settled: { old: 1 } })).toMatchObject({ instances: { old: 1 }, weights: { new: 1 } });
+    expect(plan({ generations, carried: { new: 1 } })).toMatchObject({ instances: { old: 1 }, weights: { new: 1 } });
+    expect(plan({ generations, carried: { new: 1 }, settled: { new: 1 } }).instances).toEqual({ old: 0, new: 1 });
+  });
+
+  test('is given up at once when the time for that is over', () => {
+    const next = plan({ generations: [old({ lapsed: false }), generation('new', 0, 0)], settled: { old: 1 } });
+    expect(next).toMatchObject({ instances: { old: 0, new: 1 }, weights: { new: 1 } });
+  });
+
+  test('of several instances makes room for the new version, and is as large as that lacks', () => {
+    const many = old({ instances: 3, present: 3 });
+    const state = { desired: 3, carried: { old: 2 } };
+    expect(plan({ ...state, generations: [many, generation('new', 0, 0)] })).toMatchObject({
+      instances: { old: 3, new: 1 },
+      weights: { old: 3 },
+    });
+    const entered = { ...state, carried: { new: 1 }, settled: { new: 1 } };
+    expect(plan({ ...entered, generations: [many, generation('new', 1, 1)] })).toMatchObject({
+      instances: { old: 2, new: 2 },
+      weights: { new: 1 },
+    });
+  });
+
+  test('is not kept if it is half made and has no requests', () => {
+    const half = generation('half', 1, 0, { created: 1.5, lapsed: true });
+    const next = plan({ generations: [old(), half, generation('new', 0, 0)] });
+    expect(next).toMatchObject({ instances: { old: 1, half: 0, new: 1 }, weights: { old: 1 } });
+    expect(plan({ generations: [half, generation('new', 0, 0)] })).toMatchObject({ instances: { half: 0 }, weights: { new: 1 } });
+    expect(plan({ generations: [half, generation('new', 1, 1)] })).toMatchObject({ instances: { half: 0 }, weights: { new: 1 } });
+  });
+
+  test('does not get the requests of another version', () => {
+    const generations = [old(), generation('new', 1, 0)];
+    expect(plan({ generations, carried: { new: 1 } })).toMatchObject({ instances: { old: 0 }, weights: { new: 1 } });
+    expect(plan({ generations: [old(), generation('before', 1, 1), generation('new', 0, 0)], carried: { before: 1 } })).toMatchObject({
+      instances: { old: 0, before: 1 },
+      weights: { before: 1 },
+    });
+  });
+});
+
 test('a canary that no request has reached gets none while the version before is not ready', () => {
   const before = generation('old', 2, 0, { served: true });
   const next = plan({ desired: 2, canary: canaryStep(2), generations: [before, generation('new', 1, 1, { proven: false })] });
