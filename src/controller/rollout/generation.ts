@@ -71,7 +71,9 @@ export async function upToDate(
   if (!isReplaced(process, found)) return found;
   const frozen = await readFrozen(context, app, process, true);
   const hash = generationHash(process.metadata.name, live, frozen);
-  return workloadsOf(process, context).find((workload) => generationOf(workload) === hash) ?? createFrom(context, app, process, live, frozen);
+  return (
+    workloadsOf(process, context).find((workload) => generationOf(workload) === hash) ?? createFrom(context, app, process, live, frozen)
+  );
 }
 
 /** Uids of AppWorkloads whose Secrets are known to exist. */

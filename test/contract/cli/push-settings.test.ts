@@ -134,7 +134,14 @@ it.each([
   ['unbind-service', image, [['unbind-service', 'shop', 'store']]],
   ['delete-service', image, [['delete-service', 'store', '-f']]],
   ['update-user-provided-service', image, [['update-user-provided-service', 'store', '-t', 'sql']]],
-  ['set-env and scale', [...image, '-k', '1G'], [['set-env', 'shop', 'COLOUR', 'blue'], ['scale', 'shop', '-m', '512M', '-f']]],
+  [
+    'set-env and scale',
+    [...image, '-k', '1G'],
+    [
+      ['set-env', 'shop', 'COLOUR', 'blue'],
+      ['scale', 'shop', '-m', '512M', '-f'],
+    ],
+  ],
   ['apply-manifest', image, [['apply-manifest', '-f', 'env.yml']]],
 ] as const)('a push after %s starts the app again: %j', async (_, command, between) => {
   if (command !== push) scene.droplet = droplet;

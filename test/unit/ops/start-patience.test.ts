@@ -99,9 +99,16 @@ test('scale -i beside a paused canary ends when the instances of both versions a
   const write = async (ready: number): Promise<void> => {
     const { items } = await session.cluster.list(kinds.process, { ns });
     const observedGeneration = items.find(({ metadata }) => metadata.name === 'web')?.metadata.generation;
-    const generations = [{ hash: 'a', state: 'Old', instances: 3, ready } as const, { hash: 'b', state: 'Current', instances: 2, ready: 2 } as const];
+    const generations = [
+      { hash: 'a', state: 'Old', instances: 3, ready } as const,
+      { hash: 'b', state: 'Current', instances: 2, ready: 2 } as const,
+    ];
     const running = { state: 'RUNNING' as const, ready: true };
-    const status = { observedGeneration, rollout: { id: 'canary', phase: 'Paused', generations }, instancesStatus: { 0: running, 1: running, 2: running } };
+    const status = {
+      observedGeneration,
+      rollout: { id: 'canary', phase: 'Paused', generations },
+      instancesStatus: { 0: running, 1: running, 2: running },
+    };
     await session.cluster.mergePatch(kinds.process, ns, 'web', { status }, { subresource: 'status' });
   };
   let hasEnded = false;

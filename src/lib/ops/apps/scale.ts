@@ -178,7 +178,9 @@ export async function scaleApp(session: SpaceSession, app: Stored<CFApp>, option
   let current = app;
   if (resized) {
     const deployId = newDeployId();
-    current = await changeApp(session, app, (live) => ({ annotations: { [annotations.deployId]: deployId, ...stillUnapplied(live, deployId) } }));
+    current = await changeApp(session, app, (live) => ({
+      annotations: { [annotations.deployId]: deployId, ...stillUnapplied(live, deployId) },
+    }));
     await waitUntilServing(session, current, deployId);
   }
   if (options.instances !== undefined) await waitForInstances(session, current, process, options.instances);
