@@ -31,6 +31,8 @@ const quotaPatienceMs = 5_000;
 const afterOthersMs = 20_000;
 /** The scheduler tries an instance again up to 10 s after the room for it has appeared. */
 const scheduleAgainMs = 15_000;
+/** Instances beyond those wanted that are still there after this time are kept: the only ready one of an old version may be the last to end. */
+const surplusMs = 30_000;
 /** A pod that its node has refused or ended is made again at once; that another node takes it is known after this time. */
 const madeAgainMs = 8_000;
 const forgottenMs = 5 * 60_000;
@@ -131,7 +133,7 @@ function saidBefore({ process, deployId, hash, target }: View): DeploymentStatus
   const said = before.generations?.find((generation) => generation.hash === hash);
   if (said?.state === 'Failed') return 'Failed';
   if (said?.state !== 'Current' || before.phase === 'Failed') return undefined;
-  return before.phase === 'Serving' && !hasServed(said) ? undefined : before.phase;
+  return before.phase === 'Serving' && !hasServed(said, before.phase) ? undefined : before.phase;
 }
 
 /** A failed check with what the kubelet says of it. */
@@ -181,6 +183,8 @@ export class Assessor {
   readonly #missing = new BoundedMap<string, number>(5_000);
   /** When others were last seen ending beside a target whose instances are missing. */
   readonly #othersLeft = new BoundedMap<string, number>(5_000);
+  /** How many instances stay beyond those wanted, and since when so many do. */
+  readonly #surplus = new BoundedMap<string, { count: number; since: number }>(5_000);
   /** Since when, and when last, nodes were seen to have refused or ended an instance, by the change and the instance; until it is ready. */
   readonly #endedByNode = new BoundedMap<string, { since: number; last: number }>(5_000);
 
@@ -231,7 +235,7 @@ export class Assessor {
   async #worst(view: View, proof: Proof): Promise<{ problem?: Problem; instance?: Instance }> {
     if (proof.state === 'refused') return { problem: { reason: proof.reason, cause: proof.cause, message: proof.message, final: true } };
     const own = ownOf(view);
-    const makesRoom = othersLeave(view);
+    const makesRoom = this.#othersLeave(view);
     if (makesRoom) this.#othersLeft.set(view.target.metadata.uid, view.context.now());
     for (const ready of own.filter((instance) => instance.ready)) this.#endedByNode.delete(keyOfEnds(view, ready));
     const [worst] = own
@@ -243,6 +247,20 @@ export class Assessor {
     const missing = await this.#missingInstances(view, view.target, own.length);
     if (missing === undefined) return {};
     return { problem: makesRoom || this.#mayPass(view, missing) ? { ...missing, final: false } : missing };
+  }
+
+  /** Instances are ending, or more stay than are wanted, so some will end. */
+  #othersLeave(view: View): boolean {
+    const { uid } = view.target.metadata;
+    const count = surplusIn(view);
+    if (count <= 0) this.#surplus.delete(uid);
+    if (view.instances.some(({ ending }) => ending)) return true;
+    if (count <= 0) return false;
+    const now = view.context.now();
+    const known = this.#surplus.get(uid);
+    const { since } = known?.count === count ? known : { since: now };
+    this.#surplus.set(uid, { count, since });
+    return now - since < surplusMs;
   }
 
   /** Other instances free resources, or did so a moment ago, so the scheduler may still place this one. */
@@ -308,11 +326,11 @@ export class Assessor {
 
 const keyOfEnds = ({ target, deployId }: View, { index }: Instance): string => `${target.metadata.uid}/${deployId}/${String(index)}`;
 
-/** Instances are ending, or more instances stay than are wanted, so some will end. The spare of a version that moves stays as long as that serves. */
-function othersLeave({ instances, hash, desired, workloads }: View): boolean {
+/** How many instances stay beyond those wanted. The spare of a version that moves stays as long as that serves. */
+function surplusIn({ instances, hash, desired, workloads }: View): number {
   const staying = instances.filter(({ generation, ready, ending }) => !ending && (ready || generation !== hash));
   const spares = workloads.filter((workload) => generationOf(workload) !== hash && isMoving(workload, instances, desired)).length;
-  return instances.some(({ ending }) => ending) || staying.length > desired + spares;
+  return staying.length - desired - spares;
 }
 
 function ownOf({ instances, hash }: View): Instance[] {

@@ -221,7 +221,7 @@ function roll(state: RolloutState, goal: Generation, others: readonly Generation
   const hasSettled = !routed || (settled !== undefined && isSameWeights(settled, weights));
   const least = (generation: Generation): number => Math.max(rest(generation), leastWith(generation, shares.get(generation.hash) ?? 0));
   // Without room for the new version this would last for ever.
-  const isHeld = !isLeft && (goal.instances > 0 || roomBeside(sum(serving, least) - occupied) > 0);
+  const isHeld = !isLeft && roomBeside(sum(serving, least) - occupied) > 0;
   const stays = (generation: Generation): number => {
     if (!hasSettled) return Math.max(generation.instances, rest(generation));
     return isHeld ? least(generation) : rest(generation);

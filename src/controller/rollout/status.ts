@@ -215,7 +215,7 @@ function body(facts: RolloutFacts, before: DeploymentStatus | undefined, isStart
     before.phase === 'Serving' &&
     !isRemade(before, facts.target, facts.targetUid) &&
     said?.state === 'Current' &&
-    hasServed(said);
+    hasServed(said, before.phase);
   if (!serves && !served) return underWay(facts);
   return { phase: 'Serving', ...facts.note };
 }

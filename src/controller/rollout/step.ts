@@ -307,7 +307,7 @@ export class Rollouts {
   }
 
   #servedBefore(view: View, hash: string): boolean {
-    return hasServed(this.#saidOf(view, hash));
+    return hasServed(this.#saidOf(view, hash), view.process.status?.rollout?.phase);
   }
 
   #wasVerified(view: View, hash: string): boolean {

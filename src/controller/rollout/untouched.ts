@@ -4,10 +4,13 @@ import type { DeploymentStatus, GenerationStatus } from '../../lib/api/types.gen
 
 /**
  * All wanted instances of the version were ready and proven at least once. Status of kf 0.1.0, in which versions have no `uid`, does not say so: there, one
- * that answered a request counts.
+ * that answered a request counts, and the present one of a change that came to `Serving`.
+ * @param phase of the change, where it is known
  */
-export function hasServed(said: GenerationStatus | undefined): boolean {
-  return said?.served === true || (said?.uid === undefined && said?.verified === true && said.state !== 'Failed');
+export function hasServed(said: GenerationStatus | undefined, phase?: DeploymentStatus['phase']): boolean {
+  if (said?.uid !== undefined) return said.served === true;
+  const cameTo = phase === 'Serving' && said?.state === 'Current';
+  return said?.served === true || ((said?.verified === true || cameTo) && said?.state !== 'Failed');
 }
 
 /**

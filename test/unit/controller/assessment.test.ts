@@ -1,120 +1,30 @@
 // The assessment of a version that replaces another: it works, it may still work, or it has failed, and why.
 
 import { describe, expect, test } from 'vitest';
-import type { Instance, Instances, Problem } from '../../../src/controller/instances/instances.ts';
-import { expectationsOf, isLeftOver, Assessor, readyOf, type Assessment, type View } from '../../../src/controller/rollout/assessment.ts';
-import type { Proof } from '../../../src/controller/rollout/traffic-probe.ts';
+import type { Instance, Problem } from '../../../src/controller/instances/instances.ts';
+import { expectationsOf, isLeftOver, Assessor, readyOf, type View } from '../../../src/controller/rollout/assessment.ts';
 import type { Context } from '../../../src/controller/runtime/reconciler.ts';
 import { Store } from '../../../src/controller/runtime/store.ts';
 import type { StatefulSet } from '../../../src/lib/api/core.ts';
 import { annotations, labels } from '../../../src/lib/api/group.ts';
-import type { AppWorkload, DeploymentStatus } from '../../../src/lib/api/types.generated.ts';
+import type { DeploymentStatus } from '../../../src/lib/api/types.generated.ts';
 import { statefulSetNameOf } from '../../../src/templates/stateful-set.ts';
 import { asStored } from '../../support/stored.ts';
-
-const start = 1_700_000_000_000;
-const hash = 'aaaaaaaaaa';
-const proven: Proof = { state: 'proven', through: 'gateway' };
-const awaited: Proof = { state: 'awaited', message: '' };
-
-const crashed: Problem = {
-  reason: 'Crashed',
-  cause: 'exit-code',
-  message: 'It ended with exit code 1.',
-  final: true,
-  container: 'application',
-  exitCode: 1,
-};
-const unhealthy: Problem = {
-  reason: 'HealthCheckFailed',
-  cause: 'start-timeout',
-  message: 'It did not answer on port 8080 within 60 s.',
-  final: true,
-  byTime: true,
-};
-const unschedulable: Problem = {
-  reason: 'Unschedulable',
-  cause: 'no-room',
-  message: 'No node can run the instance.',
-  final: true,
-  byTime: true,
-};
-const quota: Problem = { reason: 'QuotaExceeded', cause: 'quota', message: 'The quota of the space is used up.', final: true };
-
-const workload = asStored({
-  metadata: { name: `p-${hash}`, namespace: 'ns', uid: 'w-uid' },
-  spec: {
-    GUID: 'p',
-    version: '0',
-    instances: 1,
-    image: `registry.example/ns/a-droplets@sha256:${'0'.repeat(64)}`,
-    processType: 'web',
-    ports: [8080],
-    startupProbe: { failureThreshold: 60, httpGet: { path: '/health', port: 8080 } },
-    resources: { limits: { memory: '128Mi' } },
-  },
-} as unknown as AppWorkload);
-
-function instance(more: Partial<Instance> = {}): Instance {
-  return {
-    index: 0, generation: hash, pod: 'pod-0', uid: 'pod-uid', state: 'STARTING', ready: false, ending: false, created: start, restarts: 0,
-    startedAt: start, ...more,
-  }; // prettier-ignore
-}
-
-interface Given {
-  instances?: Instance[];
-  desired?: number;
-  /** The earlier status. */
-  before?: Partial<DeploymentStatus>;
-  seam?: Partial<Instances>;
-  /** Milliseconds since the start. */
-  at?: number;
-}
-
-interface Seen {
-  view: View;
-  events: { reason: string; message: string }[];
-  /** The earliest requested check. */
-  soonest: () => number | undefined;
-}
-
-function viewOf({ instances = [], desired = 1, before, seam = {}, at = 60_000 }: Given): Seen {
-  const events: Seen['events'] = [];
-  const context = {
-    now: () => start + at,
-    event: (_type: unknown, _object: unknown, { reason, message }: { reason: string; message: string }) => events.push({ reason, message }),
-  } as unknown as Context;
-  const state = before?.phase === 'Failed' ? ('Failed' as const) : ('Current' as const);
-  const served = before?.phase === 'Serving' ? { served: true } : {};
-  const generations = [{ process: 'web', hash, state, instances: 1, ready: 1, uid: 'w-uid', ...served }];
-  const rollout = before === undefined ? undefined : { id: 'deploy', phase: 'Starting' as const, generations, ...before };
-  const view = {
-    context,
-    app: { metadata: { name: 'a', namespace: 'ns' } },
-    process: { metadata: { name: 'p', namespace: 'ns' }, spec: { processType: 'web' }, status: { rollout } },
-    target: workload,
-    hash,
-    workloads: [workload],
-    instances,
-    desired,
-    routed: true,
-    deployId: 'deploy',
-    lookAgain: [] as number[],
-    seam: {
-      of: () => instances,
-      missing: () => Promise.resolve(undefined),
-      lastCheck: () => Promise.resolve(undefined),
-      problemNow: (_: string, { problem }: Instance) => Promise.resolve(problem),
-      steadySince: () => 0,
-      logEnds: () => Promise.resolve({ head: [], omitted: 0, tail: [] }),
-      ...seam,
-    },
-  } as unknown as View;
-  return { view, events, soonest: () => (view.lookAgain.length === 0 ? undefined : Math.min(...view.lookAgain)) };
-}
-
-const assess = (given: Given, proof: Proof = awaited): Promise<Assessment> => new Assessor().assess(viewOf(given).view, proof);
+import {
+  assess,
+  awaited,
+  crashed,
+  hash,
+  instance,
+  proven,
+  quota,
+  start,
+  unhealthy,
+  unschedulable,
+  viewOf,
+  workload,
+  type Given,
+} from './assessment-scene.ts';
 
 describe('a refused proof', () => {
   test.each(['NotServing', 'RouteNotAccepted'] as const)('fails the version with its reason %s and an Event of the app', async (reason) => {
@@ -187,6 +97,14 @@ describe('an instance that does not work', () => {
     expect(await assess({ instances: [waiting, leaving] })).toMatchObject({ failed: false, awaited: { final: false } });
     expect(await assess({ instances: [waiting, surplus, { ...surplus, index: 1 }] })).toMatchObject({ failed: false });
     expect(await assess({ instances: [waiting] })).toMatchObject({ failed: true, cause: { problem: unschedulable } });
+  });
+
+  test('fails the version for lack of resources when instances beyond those wanted have been kept for 30 s', async () => {
+    const assessor = new Assessor();
+    const kept = instance({ generation: 'bbbbbbbbbb', ready: true });
+    const instances = [instance({ problem: unschedulable }), instance({ generation: 'bbbbbbbbbb' }), { ...kept, index: 1 }];
+    const at = (seconds: number) => assessor.assess(viewOf({ instances, at: seconds * 1_000 }).view, awaited);
+    for (const [seconds, failed] of [[30, false], [59, false], [60, false], [73.9, false], [74, true]] as const) expect([seconds, (await at(seconds)).failed]).toEqual([seconds, failed]); // prettier-ignore
   });
 
   test('fails the version for lack of resources while the spare of the version before is what serves', async () => {
@@ -393,6 +311,9 @@ describe('an earlier assessment', () => {
     const given: Given = { before: { phase: 'Serving', generations: [{ process: 'web', hash, state: 'Current', instances: 0, ready: 0, uid: 'w-uid' }] } }; // prettier-ignore
     const [failed, starting] = await Promise.all([assess({ ...given, instances: bad }), assess({ ...given, instances: [instance()] })]);
     expect([failed.failed, starting]).toEqual([true, { failed: false }]);
+    // Status of kf 0.1.0 does not say what served.
+    const old: Given = { before: { phase: 'Serving', generations: [{ process: 'web', hash, state: 'Current', instances: 3, ready: 3 }] } };
+    expect((await assess({ ...old, instances: bad })).failed).toBe(false);
   });
 
   test('as failed does not apply to an app that should have no instances', async () => {

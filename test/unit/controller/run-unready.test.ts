@@ -41,6 +41,8 @@ describe('an old version whose ready instances have the highest indexes', () => 
     const highest = [withReady('old', 3, [2]), generation('new', 0, 0)];
     expect(plan({ generations: highest, settled }).instances).toEqual({ old: 1, new: 0 });
     expect(plan({ generations: highest, settled, maxInFlight: 2 }).instances).toEqual({ old: 3, new: 1 });
+    // Nor may it go on so when somebody scales the app down meanwhile.
+    expect(plan({ generations: [withReady('old', 3, [2]), generation('new', 1, 0)], settled }).instances).toEqual({ old: 1, new: 1 });
     const two = withReady('old', 2, [1]);
     expect(plan({ generations: [two, generation('new', 1, 0)], settled }).instances).toEqual({ old: 2, new: 1 });
     expect(plan({ generations: [two, withReady('new', 1, [0])], settled })).toMatchObject({ instances: { old: 2 }, weights: { new: 1 } });

@@ -96,11 +96,11 @@ test.each([
 
 test('scale -i beside a paused canary ends when the instances of both versions are ready, although an index has two of them', async () => {
   const { session, app } = await scene('STARTED');
-  const write = async (ready: number): Promise<void> => {
+  const write = async (before: number, ready: number): Promise<void> => {
     const { items } = await session.cluster.list(kinds.process, { ns });
     const observedGeneration = items.find(({ metadata }) => metadata.name === 'web')?.metadata.generation;
     const generations = [
-      { hash: 'a', state: 'Old', instances: 3, ready } as const,
+      { hash: 'a', state: 'Old', instances: before, ready } as const,
       { hash: 'b', state: 'Current', instances: 2, ready: 2 } as const,
     ];
     const running = { state: 'RUNNING' as const, ready: true };
@@ -114,10 +114,16 @@ test('scale -i beside a paused canary ends when the instances of both versions a
   let hasEnded = false;
   const scaling = scaleApp(session, app, { process: 'web', instances: 4 }).then(() => (hasEnded = true));
   await vi.advanceTimersByTimeAsync(100);
-  await write(2);
-  await vi.advanceTimersByTimeAsync(1_000);
-  expect(hasEnded).toBe(false);
-  await write(3);
+  // An instance starts; then one is still to be stopped.
+  for (const [before, ready] of [
+    [3, 2],
+    [4, 4],
+  ] as const) {
+    await write(before, ready);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(hasEnded).toBe(false);
+  }
+  await write(3, 3);
   await vi.advanceTimersByTimeAsync(6_000);
   expect(await scaling).toBe(true);
 });

@@ -44,8 +44,13 @@ const runningOf = (process: Stored<CFProcess> | undefined): number => (process =
 /** All wanted instances run, and there are no others. Beside a paused canary an index can have an instance of each version, and another one none. */
 function hasExactly(process: Stored<CFProcess>, wanted: number): boolean {
   const { observedGeneration, rollout } = process.status ?? {};
-  if (rollout?.phase === 'Paused')
-    return observedGeneration === process.metadata.generation && (rollout.generations ?? []).every((one) => one.ready === one.instances);
+  if (rollout?.phase === 'Paused') {
+    const { generations = [] } = rollout;
+    // A canary takes the place of none.
+    const most = wanted + 1;
+    const total = generations.reduce((sum, { instances }) => sum + instances, 0);
+    return observedGeneration === process.metadata.generation && total <= most && generations.every((one) => one.ready === one.instances);
+  }
   const { running, starting, crashed, down } = instanceCountsOf(process);
   return running === wanted && starting + crashed + down === 0;
 }
