@@ -1,7 +1,6 @@
 // Apps: lists, single ones, their environment, features and actions. Each change is the op of the command that does it.
 
 import { kinds } from '../../api/group.ts';
-import { isUnapplied } from '../../api/held.ts';
 import type { Stored } from '../../api/object.ts';
 import type { CFApp } from '../../api/types.generated.ts';
 import { assertAppName } from '../../cf/values.ts';
@@ -61,11 +60,11 @@ async function changeVariables(asked: Asked): Promise<unknown> {
   for (const [name, value] of Object.entries(wanted)) assertVariable(name, value ?? '');
   let app = await appOf(asked);
   const session = await asked.reader.at(app);
-  for (const [name, value] of Object.entries(wanted)) {
+  for (const [index, [name, value]] of Object.entries(wanted).entries()) {
     if (value === null) await unsetEnv(session, app, name);
     else await setEnv(session, app, name, value);
     // The first variable marks the app, and makes the Secret of one that other tools have made.
-    if (!isUnapplied(app)) app = await appOf(asked);
+    if (index === 0) app = await appOf(asked);
   }
   return presentVariables(app, await readVariables(session, app), asked.link);
 }
