@@ -5,10 +5,11 @@ import { isCanceled } from './rollout.ts';
 import type { CFApp, CFProcess } from './types.generated.ts';
 
 /** Changes with every start, restart, stop and push of the app, and with nothing else. */
-export function changeOf({ metadata }: CFApp): string {
-  const { [annotations.deployId]: deployId = '', [annotations.appRev]: rev = '0' } = metadata.annotations ?? {};
-  return `${rev}/${deployId}`;
+export function changeOf(app: CFApp): string {
+  return changeNamed(app, app.metadata.annotations?.[annotations.deployId] ?? '');
 }
+
+const changeNamed = ({ metadata }: CFApp, deployId: string): string => `${metadata.annotations?.[annotations.appRev] ?? '0'}/${deployId}`;
 
 /**
  * The annotation to write together with such settings, to a process or, for a droplet, to the app: the process, or all of them, keep their generation
@@ -30,8 +31,7 @@ export function isUnapplied(app: CFApp): boolean {
 
 /** The mark of {@link isUnapplied} for a change that starts only some of the app's processes; nothing without it. @param deployId of that change */
 export function stillUnapplied(app: CFApp, deployId: string): Record<string, string> {
-  const rev = app.metadata.annotations?.[annotations.appRev] ?? '0';
-  return isUnapplied(app) ? { [annotations.unapplied]: `${rev}/${deployId}` } : {};
+  return isUnapplied(app) ? { [annotations.unapplied]: changeNamed(app, deployId) } : {};
 }
 
 /** All processes wait for the next start: the app has another droplet, or its last change was canceled. */
