@@ -62,15 +62,15 @@ export function decideChanges({ session, plan, push, services, routes, facts, ap
   const startsWeb = web === undefined || judgeWeb(session, web);
   const droplet = build !== undefined && app.spec.currentDropletRef?.name !== build.metadata.name;
   const isStarted = app.spec.desiredState === 'STARTED';
-  const isUnlike = isUnapplied(app);
-  const waits = isUnlike || isWhollyHeld(app) || facts.processes.some((process) => isHeld(app, process));
+  const hasOtherEnvironment = isUnapplied(app);
+  const waits = hasOtherEnvironment || isWhollyHeld(app) || facts.processes.some((process) => isHeld(app, process));
   return {
     processes: processSteps(build === undefined ? withWeb(plan) : plan, facts, startsWeb),
     env: envChanges(plan, facts),
     metadata: metadataChanges(plan, app),
     routes: routes.filter((place) => !facts.ownRoutes.some((route) => isMapped(route, app, place))),
     services: services.filter(({ instance }) => !artifact.bindings.some((binding) => isTo(binding, instance))),
-    restart: isUnlike || droplet,
+    restart: hasOtherEnvironment || droplet,
     // A refused route is unmapped too: it would lead to the app as soon as it gets its address.
     unmap: plan.noRoute ? routesOf(app, facts.routes).filter(({ metadata }) => metadata.deletionTimestamp === undefined) : [],
     droplet,

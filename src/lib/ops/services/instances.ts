@@ -149,9 +149,10 @@ async function writeCredentials(session: SpaceSession, { wanted, present }: OwnS
 }
 
 /** True when apps that are bound to the instance are to get something else with their next start. */
-function isOther({ spec, ...instance }: Stored<CFServiceInstance>, change: InstanceChange, own: OwnSecret | undefined): boolean {
+function isOther(instance: Stored<CFServiceInstance>, change: InstanceChange, own: OwnSecret | undefined): boolean {
+  const { spec } = instance;
   const { fromSecret, tags = spec.tags ?? [], syslogDrainUrl = spec.syslogDrainUrl ?? '' } = change;
-  const followed = followedSecret({ spec, ...instance });
+  const followed = followedSecret(instance);
   return (
     (own !== undefined && (followed !== undefined || !isDeepStrictEqual(own.present?.data, own.wanted.data))) ||
     (fromSecret !== undefined && fromSecret !== followed) ||
