@@ -2,11 +2,13 @@
 
 import { annotations, kinds } from '../api/group.ts';
 import { changeOf, isUnapplied } from '../api/held.ts';
+import { requireCompatible } from '../api/kf-info.ts';
 import type { Stored } from '../api/object.ts';
 import type { CFApp } from '../api/types.generated.ts';
 import { KfError } from '../errors.ts';
 import { patchAsRead, type ObjectPatch } from '../kube/patch-as-read.ts';
 import type { SpaceSession } from '../session/session.ts';
+import { kfVersion } from '../version.ts';
 
 /**
  * Notes that the variables or services of a started app are about to change, so that its next push starts it again. Written before them: a command that
@@ -14,6 +16,7 @@ import type { SpaceSession } from '../session/session.ts';
  * that is deleted meanwhile.
  */
 export async function markUnapplied(session: SpaceSession, app: Stored<CFApp>): Promise<void> {
+  requireCompatible(await session.info(), kfVersion());
   const mark = (live: Stored<CFApp>): ObjectPatch | undefined => {
     if (live.spec.desiredState !== 'STARTED' || isUnapplied(live)) return undefined;
     return { metadata: { annotations: { [annotations.unapplied]: changeOf(live) } } };

@@ -19,8 +19,16 @@ beforeEach(async () => {
   const lifecycle = { type: 'docker' as const, data: { stack: '' } };
   const spec = { displayName: 'my-app', desiredState: 'STARTED' as const, lifecycle, envSecretName: 'app-env' };
   await cluster.add(kinds.app, { metadata, spec: { ...spec, currentDropletRef: { name: 'droplet' } } });
-  await cluster.add(secretType, { metadata: { name: 'app-env', namespace: ns }, data: {} });
+  await cluster.add(secretType, { metadata: { name: 'app-env', namespace: ns }, data: { B: 'Yg==' } });
   const labels = { 'korifi.cloudfoundry.org/app-guid': 'app-guid' };
+  for (const displayName of ['free', 'bound']) {
+    const service = { displayName, secretName: displayName, type: 'user-provided' as const, planGuid: '' };
+    await cluster.add(kinds.serviceInstance, { metadata: { name: displayName, namespace: ns }, spec: service });
+  }
+  await cluster.add(kinds.serviceBinding, {
+    metadata: { name: 'binding', namespace: ns, labels: { ...labels, 'korifi.cloudfoundry.org/service-instance-guid': 'bound' } },
+    spec: { type: 'app', appRef: { name: 'app-guid' }, service: { name: 'bound' }, parameters: { name: '' } },
+  });
   const healthCheck = { type: 'port' as const, data: { invocationTimeoutSeconds: 1, timeoutSeconds: 60 } };
   await cluster.add(kinds.process, {
     metadata: { name: 'app-guid-web', namespace: ns, labels },
@@ -49,6 +57,11 @@ const commands = [
   ['stop', 'my-app'],
   ['restart', 'my-app'],
   ['set-env', 'my-app', 'A', 'b'],
+  ['unset-env', 'my-app', 'B'],
+  ['bind-service', 'my-app', 'free'],
+  ['unbind-service', 'my-app', 'bound'],
+  ['update-user-provided-service', 'bound', '-p', '{"url":"y"}'],
+  ['delete-service', 'bound', '-f'],
   ['delete', 'my-app', '-f'],
   ['run-task', 'my-app', '-c', 'true'],
   ['create-route', 'apps.localhost', '-n', 'x'],
