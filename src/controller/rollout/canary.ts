@@ -24,8 +24,13 @@ function hasVersionBefore(web: Stored<CFProcess>, id: string): boolean {
   return servedOf(web).some(({ state }) => seen !== id || state === 'Old' || (state === 'Current' && isHindered));
 }
 
+/** The change has begun as a canary: it stays one while web is scaled to 0, since nobody has decided about the new version. */
+function hasBegun({ status }: Stored<CFProcess>, id: string): boolean {
+  return status?.rollout?.id === id && status.rollout.step !== undefined;
+}
+
 /**
- * Undefined when no canary is under way, or the app has no instance of web to try the new version with, or no version of web to be a canary beside, or
+ * Undefined when no canary is under way, or the app has no instance of web to begin one with, or no version of web to be a canary beside, or
  * the change leaves web as it is: then all instances start at once.
  * @param target hash of the generation that the process should come to
  */
@@ -38,10 +43,10 @@ export function canaryStepOf(
   const canary = canaryOf(app);
   if (canary === undefined) return undefined;
   const web = liveProcesses(context, app).find(({ spec }) => spec.processType === webProcess);
-  if (web === undefined || wantedInstances(app, web) === 0) return undefined;
+  const id = app.spec.rollout?.id ?? '';
+  if (web === undefined || (wantedInstances(app, web) === 0 && !hasBegun(web, id))) return undefined;
   const served = servedOf(process);
   const isBesideOther = served.some(({ hash }) => hash !== target);
-  const id = app.spec.rollout?.id ?? '';
   if (isUntouched(process.status?.rollout, target, id)) return undefined;
   if (process.spec.processType === webProcess) return isBesideOther ? canaryStep(desired, canary.percent) : undefined;
   const isDone = served.length > 0 && !isBesideOther;

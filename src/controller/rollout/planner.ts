@@ -159,9 +159,13 @@ interface Numbers {
   weights: Record<string, number>;
 }
 
-/** Those that stay beside a canary even while none of their instances is ready: the canary never takes over by itself. */
-function besideCanary(others: readonly Generation[]): Generation[] {
-  return others.filter(({ served, instances }) => served && instances > 0).slice(0, 1);
+/**
+ * The version that stays beside a canary even while none of its instances is ready: the canary never takes over by itself. One that has no instances
+ * starts again if the step has some for it, after the app was scaled to 0.
+ */
+function besideCanary(step: CanaryStep, others: readonly Generation[]): Generation[] {
+  const served = others.filter((generation) => generation.served && (generation.instances > 0 || step.others > 0));
+  return served.toSorted((a, b) => Number(b.instances > 0) - Number(a.instances > 0) || b.created - a.created).slice(0, 1);
 }
 
 /**
@@ -191,7 +195,7 @@ function roll(state: RolloutState, goal: Generation, others: readonly Generation
   const most = Math.min(desired, canary?.instances ?? desired);
   const taken = goal.proven ? Math.min(goal.ready, most) : 0;
   const fit = servingOf(state, others);
-  const unready = canary === undefined ? lapsedOf(state, others, taken) : besideCanary(others);
+  const unready = canary === undefined ? lapsedOf(state, others, taken) : besideCanary(canary, others);
   const serving = fit.length > 0 ? fit : unready;
   const keep =
     goal.hash === state.target && canStay(state) ? Math.max(0, desired - goal.instances) : Math.max(canary?.others ?? 0, desired - taken);

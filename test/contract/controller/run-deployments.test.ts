@@ -44,6 +44,24 @@ test('a canary pauses after each step with its share of the requests, and goes o
   await scene.until(() => expect(scene.app()?.status?.revision).toMatchObject({ version: 2, deployed: 2 }));
 });
 
+test('a paused canary whose app is scaled to 0 and up again stays at its step, beside the version before', async () => {
+  scene = await startRunScene();
+  await reported(scene, await scene.deploy('good:1'), 'Serving');
+  const id = await scene.deploy('good:2', { rollout: { strategy: 'canary', instanceSteps: [10] } });
+  await reported(scene, id, 'Paused', { step: 1 });
+  const phases = new Set<string | undefined>();
+  scene.cluster.intercept = () => void phases.add(scene.app()?.status?.deployment?.phase);
+  await scaled(scene, 0);
+  await scene.until(() => expect(running(scene)).toEqual({}));
+  await scene.restartController();
+  await scene.cluster.mergePatch(kinds.process, ns, scene.web()?.metadata.name ?? '', { spec: { desiredInstances: 2 } });
+  await scene.until(() => expect([running(scene), weights()]).toEqual([{ 'good:1': 2, 'good:2': 1 }, { 'good:1': 90, 'good:2': 10 }])); // prettier-ignore
+  expect([[...phases], scene.app()?.status?.revision]).toMatchObject([['Paused'], { version: 2, deployed: 1 }]);
+  await permit(2);
+  await reported(scene, id, 'Serving');
+  await scene.until(() => expect(running(scene)).toEqual({ 'good:2': 2 }));
+});
+
 test('a paused canary that is pushed again stays at its step, and a change that leaves it as it is does not promote it', async () => {
   scene = await startRunScene();
   await reported(scene, await scene.deploy('good:1'), 'Serving');
