@@ -168,7 +168,32 @@ describe('with an autoscaler', () => {
   });
 });
 
+it('push and scale work where the roles of the cluster are older than autoscalers', async () => {
+  const message = 'horizontalpodautoscalers.autoscaling is forbidden: User "alice" cannot list resource "horizontalpodautoscalers"';
+  scene.cluster.server.on('GET .*/horizontalpodautoscalers', (call) => call.fail(403, 'Forbidden', message));
+  await scene.ok('push', 'shop', '-o', 'registry.example.com/shop:2', '-i', '2');
+  expect(web()?.spec.desiredInstances).toBe(2);
+  await scene.ok('stop', 'shop');
+  await scene.ok('scale', 'shop', '-i', '3');
+  expect(web()?.spec.desiredInstances).toBe(3);
+});
+
 describe('scale', () => {
+  it('to a number outside of what the autoscaler keeps says so before it waits', async () => {
+    await scene.ok('autoscale', 'shop', '--min', '2', '--max', '3', '--cpu', '60');
+    const told = "The autoscaler of process 'web' keeps 2 to 3 instances and will change this number; 'kf autoscale shop' shows it.";
+    for (const [instances, is] of [
+      [5, true],
+      [1, true],
+      [3, false],
+      [0, false],
+    ] as const) {
+      await scene.ok('stop', 'shop');
+      const { code, stderr } = await run('scale', 'shop', '-i', String(instances));
+      expect([instances, code, stderr.includes(told)]).toEqual([instances, 0, is]);
+    }
+  });
+
   it.each([
     { present: 5, told: '5 instances' },
     { present: 1, told: '1 instance' },

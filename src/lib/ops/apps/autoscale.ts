@@ -2,13 +2,11 @@
 
 import { processesOf } from '../../api/app.ts';
 import {
-  autoscalersOf,
   autoscalerType,
   describeAutoscaler,
   metricsBeside,
   settingsOf,
   type AutoscalerSettings,
-  type HorizontalPodAutoscaler,
 } from '../../api/autoscaler.ts';
 import { kinds, labels } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
@@ -18,16 +16,8 @@ import { defined } from '../../defined.ts';
 import { KfError } from '../../errors.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { buildAutoscaler } from '../../../templates/autoscaler.ts';
+import { readAutoscalers } from './autoscalers.ts';
 import { findProcess } from './scale.ts';
-
-/** All autoscalers of the space that scale one of these processes, by the process's name. */
-export async function readAutoscalers(
-  { cluster, space, signal }: SpaceSession,
-  processes: readonly Stored<CFProcess>[],
-): Promise<Map<string, Stored<HorizontalPodAutoscaler>>> {
-  const { items } = await cluster.list(autoscalerType, { ns: space.guid, signal });
-  return autoscalersOf(processes, items);
-}
 
 async function allProcesses({ cluster, space, signal }: SpaceSession, app: Stored<CFApp>): Promise<Stored<CFProcess>[]> {
   const labelSelector = `${labels.appGuid}=${app.metadata.name}`;

@@ -14,6 +14,7 @@ import type { SpaceSession } from '../../session/session.ts';
 import { kfVersion } from '../../version.ts';
 import { scaleDirectly } from './direct-scaling.ts';
 import { absentAfterMsWhereDoneDirectly, nobodyTookUp, unlessAbsent } from '../controller-wait.ts';
+import { warnOfAutoscaler } from './autoscalers.ts';
 import { changeApp, changeProcess, newDeployId, scaleProcess } from './changes.ts';
 import { waitUntilServing } from './lifecycle.ts';
 import { startTimeoutMs } from './rollout-wait.ts';
@@ -178,7 +179,10 @@ export async function scaleApp(session: SpaceSession, app: Stored<CFApp>, option
   // With other sizes, all instances are replaced, and a quota refuses them when they are made.
   if (!resized && options.instances !== undefined) await assertScaleFits(session, app, process, options.instances);
   if (resized) await changeProcess(session, process, sizes);
-  if (options.instances !== undefined) await scaleProcess(session, process, options.instances);
+  if (options.instances !== undefined) {
+    await warnOfAutoscaler(session, app, process, options.instances);
+    await scaleProcess(session, process, options.instances);
+  }
   if (app.spec.desiredState !== 'STARTED') return;
   let current = app;
   if (resized) {

@@ -9,7 +9,7 @@ import type { CFApp, CFBuild, CFPackage, CFProcess, CFRoute, CFServiceBinding } 
 import type { AppPlan } from '../../manifest/plan.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { isLive } from '../routes/holders.ts';
-import { readAutoscalers } from '../apps/autoscale.ts';
+import { readAutoscalersIfAllowed } from '../apps/autoscalers.ts';
 import { appBindings, toldBindings } from '../services/user-provided.ts';
 
 export interface AppSnapshot {
@@ -79,7 +79,7 @@ async function autoscaledOf(session: SpaceSession, plan: AppPlan, processes: rea
     plan.processes.some(({ type, instances = spec.desiredInstances }) => type === spec.processType && instances !== spec.desiredInstances),
   );
   if (differing.length === 0) return new Set();
-  const all = await readAutoscalers(session, differing);
+  const all = await readAutoscalersIfAllowed(session, differing);
   for (const { metadata, spec } of differing) {
     if (!all.has(metadata.name)) continue;
     const message = `The autoscaler of process '${spec.processType}' sets its instances; the number of this push is not used.`;
