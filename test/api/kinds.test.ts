@@ -54,6 +54,21 @@ async function crds(): Promise<Map<string, Crd>> {
   return new Map(items.filter((crd) => crd.metadata.name.endsWith(`.${group}`)).map((crd) => [crd.spec.names.kind, crd]));
 }
 
+describe('an object without its spec', () => {
+  test('is refused by each kind whose spec says something', async () => {
+    const refused: string[] = [];
+    for (const [kind, crd] of await crds()) {
+      const schema = crd.spec.versions[0]?.schema.openAPIV3Schema;
+      if (Object.keys(schema?.properties?.['spec']?.properties ?? {}).length === 0) continue;
+      const input = { apiVersion: `${group}/v1alpha1`, kind, metadata: { name: 'poison', namespace: ns } };
+      const { code, stderr } = await ask(['create', '--validate=ignore', '-f', '-'], { input });
+      if (code !== 0 && /spec: Required value/.test(stderr)) refused.push(kind);
+    }
+    const kinds = [...(await crds()).keys()].filter((kind) => kind !== 'BuilderInfo');
+    expect(refused.toSorted()).toEqual(kinds.toSorted());
+  });
+});
+
 describe('the kinds', () => {
   test('are all installed, established, and in category cf', async () => {
     const all = await crds();

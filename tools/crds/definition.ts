@@ -22,9 +22,12 @@ function clean(value: unknown): unknown {
 }
 
 function schemaOf(kind: Kind): Schema {
+  // The spec of a few kinds says nothing.
+  const hasContent = Object.keys((kind.spec['properties'] as object | undefined) ?? {}).length > 0;
   return {
     type: 'object',
     description: kind.description,
+    ...(hasContent ? { required: ['spec'] } : {}),
     properties: {
       apiVersion: { type: 'string', maxLength: 255 },
       kind: { type: 'string', maxLength: 63 },

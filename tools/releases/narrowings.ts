@@ -44,4 +44,9 @@ export const narrowings: readonly Narrowing[] = [
     until: 'before-deployments',
     why: 'There is no such port, and a route that spaces share was refused as a whole because of it (decision 83).',
   },
+  {
+    where: /^\S+ required$/,
+    until: 'before-deployments',
+    why: 'Nothing can be done for an object without `spec`, and no kf ever made one (decision 99).',
+  },
 ];

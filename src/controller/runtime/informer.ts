@@ -10,6 +10,7 @@ import { SharedTexts } from './shared-texts.ts';
 import { Slots } from './slots.ts';
 import { keyOf, Store } from './store.ts';
 import { defined } from '../../lib/defined.ts';
+import { messageOf } from '../../lib/errors.ts';
 
 /** Selects the objects of a kind that the controller caches. */
 export interface Source<T extends KubeObject = KubeObject> {
@@ -131,6 +132,7 @@ export class Informer<T extends KubeObject> {
     if (!this.#hasSynced || !this.#selects(object)) return;
     const { namespace, name } = object.metadata;
     const before = this.store.get(namespace, name);
+    if (!this.#isReadable(object)) return;
     const isTaken = this.store.put(this.#prepare({ ...object, metadata: { ...object.metadata } }));
     const key = keyOf(object);
     if (isTaken && before?.metadata.resourceVersion !== object.metadata.resourceVersion && !this.#told.has(key))
@@ -201,9 +203,10 @@ export class Informer<T extends KubeObject> {
   async #relist(signal: AbortSignal): Promise<string> {
     // Each page is trimmed before the next one is read.
     const keep = (item: Stored<T>): Stored<T> => this.#prepare(item);
-    const { items: objects, resourceVersion } = await this.#shared.lists.run(() =>
+    const { items, resourceVersion } = await this.#shared.lists.run(() =>
       this.#cluster.list(this.source.type, { ...this.#options(signal), keep }),
     );
+    const objects = items.filter((item) => this.#isReadable(item));
     // A cluster that was restored from a backup counts versions from an earlier number again, so everything cached is wrong.
     if (this.#listVersion !== undefined && compareResourceVersions(resourceVersion, this.#listVersion) < 0) {
       this.store.clear();
@@ -262,9 +265,10 @@ export class Informer<T extends KubeObject> {
     if (event.type === 'BOOKMARK') return event.resourceVersion;
     const object = this.#prepare(event.object);
     const before = this.#lastTold(object);
-    if (event.type === 'DELETED') {
+    const isReadable = this.#isReadable(object);
+    if (event.type === 'DELETED' || !isReadable) {
       this.store.remove(object);
-      this.#tell(before ?? object, undefined);
+      if (isReadable || before !== undefined) this.#tell(before ?? object, undefined);
     } else {
       this.store.put(object);
       this.#tell(before, object);
@@ -272,14 +276,34 @@ export class Informer<T extends KubeObject> {
     return object.metadata.resourceVersion;
   }
 
+  /**
+   * False for an object that lacks what its kind requires, which an API server without that requirement has accepted: it counts as not there. An error
+   * about it would end the watch, and with it everything that waits for other objects of the kind.
+   */
+  #isReadable(object: Stored<T>): boolean {
+    const fault = this.store.faultOf(object);
+    if (fault === undefined) return true;
+    this.#log.warn('object ignored', { object: keyOf(object), error: messageOf(fault) });
+    return false;
+  }
+
   /** The form that reconcilers see: kind and apiVersion are always set (lists leave them out), and fields that only others read are removed. */
   #prepare(object: Stored<T>): Stored<T> {
-    const trimmed = this.source.trim === undefined ? object : this.source.trim(object);
+    const trimmed = this.#trimmed(object);
     // Not `delete`: it makes an object several times as large.
     const { managedFields: _, ...metadata } = trimmed.metadata as Stored['metadata'] & { managedFields?: unknown };
     if (metadata.annotations !== undefined) metadata.annotations = ownAnnotations(metadata.annotations);
     const { kind = this.source.type.kind, apiVersion = apiVersionOf(this.source.type) } = trimmed;
     return this.#shared.texts.shareIn({ ...trimmed, kind, apiVersion, metadata });
+  }
+
+  /** As it is, if it lacks what its kind requires. */
+  #trimmed(object: Stored<T>): Stored<T> {
+    try {
+      return this.source.trim?.(object) ?? object;
+    } catch {
+      return object;
+    }
   }
 
   #lastTold(object: Stored<T>): Stored<T> | undefined {

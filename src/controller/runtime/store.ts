@@ -83,7 +83,17 @@ export class Store<T extends KubeObject> {
     return found.keys;
   }
 
-  /** Stores an object unless a later version of it was seen; returns whether it was stored. */
+  /** The error of an index that cannot read the object; undefined if it can be stored. */
+  faultOf(object: Stored<T>): unknown {
+    try {
+      for (const { of } of this.#indexes.values()) of(object);
+      return undefined;
+    } catch (error) {
+      return error;
+    }
+  }
+
+  /** Stores an object unless a later version of it was seen; returns whether it was stored. Not for one with a {@link faultOf}. */
   put(object: Stored<T>): boolean {
     const key = keyOf(object);
     const { uid, resourceVersion } = object.metadata;

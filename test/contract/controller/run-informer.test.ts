@@ -3,6 +3,9 @@ import { afterEach, describe, expect, test, vi } from 'vitest';
 import { Informer, type InformerTimes } from '../../../src/controller/runtime/informer.ts';
 import { createLogger } from '../../../src/controller/runtime/log.ts';
 import { serviceType, type Service } from '../../../src/lib/api/core.ts';
+import { kinds } from '../../../src/lib/api/group.ts';
+import type { Stored } from '../../../src/lib/api/object.ts';
+import type { CFBuild } from '../../../src/lib/api/types.generated.ts';
 import { apiError, MemoryCluster } from '../../support/memory-cluster.ts';
 
 const log = createLogger('error', () => undefined);
@@ -72,6 +75,32 @@ describe('Informer', () => {
     await until(() => expect(seen).toContain('-a'));
     expect(seen).toContain('+b');
     expect(informer.store.list().map((item) => item.metadata.name)).toEqual(['b']);
+  });
+
+  test('ignores an object that lacks what its index and its trimming read, and follows the others', async () => {
+    const cluster = new MemoryCluster();
+    const poison = (name: string): CFBuild => ({ metadata: { name, namespace: 'ns' } }) as CFBuild;
+    const build = (name: string): CFBuild => ({ ...poison(name), spec: { appRef: { name: 'app' } } }) as CFBuild;
+    await cluster.create(kinds.build, poison('before'));
+    await cluster.create(kinds.build, build('good'));
+    const trim = (item: Stored<CFBuild>): Stored<CFBuild> => ({ ...item, spec: { ...item.spec, appRef: { name: item.spec.appRef.name } } });
+    const informer = new Informer(cluster, { type: kinds.build, trim }, log, { minBackoffMs: 5, maxBackoffMs: 20 });
+    informer.store.addIndex('app', ({ spec }) => [spec.appRef.name]);
+    const seen: string[] = [];
+    informer.listen((before, after) =>
+      seen.push(`${before === undefined ? '+' : after === undefined ? '-' : '~'}${(after ?? before)?.metadata.name ?? ''}`),
+    );
+    void informer.run(running().signal);
+    await informer.synced();
+    await cluster.create(kinds.build, poison('poison'));
+    await cluster.create(kinds.build, build('next'));
+    await cluster.delete(kinds.build, 'ns', 'poison');
+    // One that loses it is gone for the controller, and comes back with it.
+    await cluster.mergePatch(kinds.build, 'ns', 'next', { spec: null });
+    await cluster.mergePatch(kinds.build, 'ns', 'next', { spec: build('next').spec });
+    await cluster.delete(kinds.build, 'ns', 'good');
+    await until(() => expect(seen).toEqual(['+good', '+next', '-next', '+next', '-good']));
+    expect(informer.store.by('app', 'app').map(({ metadata }) => metadata.name)).toEqual(['next']);
   });
 
   test('survives an API server that refuses for a while', async () => {
