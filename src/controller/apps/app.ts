@@ -5,7 +5,7 @@ import { findCondition } from '../../lib/api/conditions.ts';
 import { namespaceType } from '../../lib/api/core.ts';
 import { annotations, kinds, labels, reasons } from '../../lib/api/group.ts';
 import { changeOf } from '../../lib/api/held.ts';
-import { defaultStrategyOf, isCanceled } from '../../lib/api/rollout.ts';
+import { defaultStrategyOf, isCanceled, servingText } from '../../lib/api/rollout.ts';
 import type {
   AppRevision, BoundService, CFApp, CFBuild, CFProcess, CFRoute, CFServiceBinding, CFSpace, DeploymentStatus, Droplet,
 } from '../../lib/api/types.generated.ts'; // prettier-ignore
@@ -238,6 +238,6 @@ async function write(
     context.event(kinds.app, app, {
       type: 'Normal',
       reason: phase,
-      message: phase === 'Serving' ? 'The app serves.' : 'All instances have ended.',
+      message: phase === 'Serving' ? servingText(deployment) : 'All instances have ended.',
     });
 }

@@ -3,6 +3,7 @@
 import { otherProcessFailed } from '../../lib/api/group.ts';
 import { isHeld } from '../../lib/api/held.ts';
 import type { Stored } from '../../lib/api/object.ts';
+import { noInstances } from '../../lib/api/rollout.ts';
 import type { CFApp, CFProcess, DeploymentStatus } from '../../lib/api/types.generated.ts';
 import { defined } from '../../lib/defined.ts';
 import { wantedInstances } from '../relations.ts';
@@ -45,7 +46,7 @@ function progressOfApp(app: Stored<CFApp>, processes: readonly Stored<CFProcess>
   if (worst?.phase === 'Failed') return progressOf(worst);
   if (unreported.length > 0) return { phase: 'Pending', reason: 'Reconciling', message: 'Waiting for the processes of the app.' };
   if (worst !== undefined) return progressOf(worst);
-  return isStopped ? { phase: 'Stopped' } : { phase: 'Serving', message: 'The app has no instances.' };
+  return isStopped ? { phase: 'Stopped' } : { phase: 'Serving', message: noInstances };
 }
 
 /** The app's `status.deployment`. `since` changes only when the phase changes. */

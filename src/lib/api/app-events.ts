@@ -11,6 +11,7 @@ import { endingOf, type Ending } from './instance-ends.ts';
 import type { KubeObject, Stored } from './object.ts';
 import type { Pod } from './pod-kind.ts';
 import type { AppEvent } from './results.ts';
+import { servingText } from './rollout.ts';
 import { cutText } from './text.ts';
 import type { CFApp, CFBuild, CFPackage, CFProcess, CFRoute, CFServiceBinding, CFTask } from './types.generated.ts';
 
@@ -252,7 +253,7 @@ class Comparison {
     const { deployment } = this.#objects.app.status ?? {};
     if (deployment === undefined || this.#after.outcome === '' || this.#after.outcome === this.#before.outcome) return [];
     const { phase, since = '', reason = '', message = '' } = deployment;
-    if (phase === 'Serving') return [this.#event('audit.app.process.ready', controllerName, 'The app serves.', since)];
+    if (phase === 'Serving') return [this.#event('audit.app.process.ready', controllerName, servingText(deployment), since)];
     if (phase === 'Failed') return [this.#event('audit.app.process.not-ready', controllerName, `${reason}: ${message}`, since)];
     return [];
   }

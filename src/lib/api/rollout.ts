@@ -3,7 +3,7 @@
 import { defined } from '../defined.ts';
 import { annotations, labels } from './group.ts';
 import type { KubeObject } from './object.ts';
-import type { AppRollout, CFApp } from './types.generated.ts';
+import type { AppRollout, CFApp, DeploymentStatus } from './types.generated.ts';
 
 export const strategies = ['rolling', 'canary', 'recreate'] as const;
 export type Strategy = (typeof strategies)[number];
@@ -119,3 +119,9 @@ export function hasPaused(app: CFApp): boolean {
   const canary = canaryOf(app);
   return canary !== undefined && id === rolloutOf(app)?.id && phase === 'Paused' && step === canary.step;
 }
+
+/** What `status.deployment` of an app says that has nothing to start. */
+export const noInstances = 'The app has no instances.';
+
+/** What to tell of a change that has succeeded. */
+export const servingText = ({ message }: DeploymentStatus): string => (message === noInstances ? noInstances : 'The app serves.');

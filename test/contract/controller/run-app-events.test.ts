@@ -1,7 +1,7 @@
 // The record of what happens to an app: what is written, how often, and what a controller that begins anew makes of it.
 
 import { afterEach, expect, test } from 'vitest';
-import { configMapType } from '../../../src/lib/api/core.ts';
+import { configMapType, eventType } from '../../../src/lib/api/core.ts';
 import { readEvents, readSeen } from '../../../src/lib/api/event-log.ts';
 import { annotations, kinds } from '../../../src/lib/api/group.ts';
 import { podType } from '../../../src/lib/api/pod-kind.ts';
@@ -43,6 +43,21 @@ test('starts, scaling, crashes with their exit codes and stops are recorded, wit
   });
   await has('audit.app.stop');
   expect(events().find(({ type }) => type === 'audit.app.stop')).toMatchObject({ actor: 'carol' });
+});
+
+test('an app that is started without instances is not said to serve', async () => {
+  scene = await startRunScene({ eventPauseMs: 0 });
+  await scene.deploy('good:1');
+  await has('audit.app.process.ready');
+  await scene.patchApp({ spec: { desiredState: 'STOPPED' }, metadata: { annotations: { [annotations.deployId]: 'stop' } } });
+  await scene.until(() => expect(scene.app()?.status?.deployment?.phase).toBe('Stopped'));
+  const web = scene.web()?.metadata.name ?? '';
+  await scene.cluster.mergePatch(kinds.process, ns, web, { spec: { desiredInstances: 0 } });
+  await scene.deploy('good:2');
+  await scene.until(() => expect(types().filter((type) => type === 'audit.app.process.ready')).toHaveLength(2));
+  expect(events().findLast(({ type }) => type === 'audit.app.process.ready')?.description).toBe('The app has no instances.');
+  const told = (): unknown[] => scene.cluster.all(eventType).flatMap(({ reason, message }) => (reason === 'Serving' ? [message] : []));
+  await scene.until(() => expect(told()).toEqual(expect.arrayContaining(['The app has no instances.', 'The app serves.'])));
 });
 
 test('an eviction is recorded', async () => {

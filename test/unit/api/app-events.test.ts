@@ -273,6 +273,8 @@ describe('what happened to an app', () => {
       'audit.app.process.not-ready kf-controller Crashed: web: exit code 3',
     ]);
     expect(between(at('Serving'), at('Starting'))).toEqual([]);
+    const empty = at('Serving', { message: 'The app has no instances.' });
+    expect(lines(between(at('Starting'), empty))).toEqual(['audit.app.process.ready kf-controller The app has no instances.']);
   });
 
   describe('has the time', () => {
