@@ -7,7 +7,9 @@ import { buildBuild, buildBuildEnvSecret, buildPackage } from '../../src/templat
 import { buildDestination, buildRoute } from '../../src/templates/route.ts';
 import { buildAppBinding, buildCredentialsSecret, buildUserProvidedInstance } from '../../src/templates/service.ts';
 import { buildDomain, buildOrg, buildSpace } from '../../src/templates/tenancy.ts';
-import type { CFApp, CFBuild, CFServiceInstance } from '../../src/lib/api/types.generated.ts';
+import type { CFApp, CFBuild, CFProcess, CFServiceInstance } from '../../src/lib/api/types.generated.ts';
+import { isSigned } from '../../src/lib/api/changed-at.ts';
+import { annotations } from '../../src/lib/api/group.ts';
 import { ask, installKinds, installPolicies, kubectl, kubectlJson, makeSpaceLike } from './kubectl.ts';
 import type { Stored } from '../../src/lib/api/object.ts';
 
@@ -204,6 +206,22 @@ describe('a process', () => {
     await kubectl(['scale', 'cfprocess', '-n', ns, 'scaled', '--replicas=3']);
     const scaled = await kubectlJson<{ spec: { desiredInstances: number } }>(['get', 'cfprocess', '-n', ns, 'scaled']);
     expect(scaled.spec.desiredInstances).toBe(3);
+  });
+
+  test('is signed by who wrote the number of instances with a name, and not by who wrote it through the subresource', async () => {
+    const { status } = await kubectlJson<{ status: { userInfo: { username: string } } }>(['auth', 'whoami']);
+    const metadata = { annotations: { [annotations.changedBy]: status.userInfo.username } };
+    const at = ['cfprocess', '-n', ns, 'scaled'];
+    const write = (desiredInstances: number) =>
+      kubectl(['patch', ...at, '--type=merge', '-p', JSON.stringify({ metadata, spec: { desiredInstances } })]);
+    const signedNow = async (): Promise<boolean> =>
+      isSigned(await kubectlJson<Stored<CFProcess>>(['get', ...at, '--show-managed-fields']), 'spec', 'desiredInstances');
+    await write(4);
+    expect(await signedNow()).toBe(true);
+    await kubectl(['scale', ...at, '--replicas=5']);
+    expect(await signedNow()).toBe(false);
+    await write(6);
+    expect(await signedNow()).toBe(true);
   });
 
   test('cannot have fewer than 0 instances', async () => {

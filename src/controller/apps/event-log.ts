@@ -17,7 +17,7 @@ import { isOwnedBy } from '../runtime/owner.ts';
 import { index, watch, type Context, type Reconciler } from '../runtime/reconciler.ts';
 import type { Result } from '../runtime/result.ts';
 import { keyOf, splitKey } from '../runtime/store.ts';
-import { withTimes } from './event-times.ts';
+import { withScalers, withTimes } from './event-times.ts';
 
 /** Pause between two writes for one app. */
 const writePauseMs = 10_000;
@@ -97,6 +97,23 @@ function untilFirstLook(context: Context, app: Stored<CFApp>): number {
   return Math.max(0, Math.ceil(at - now));
 }
 
+/** Who changed the number of instances is only known of a process as the API server has it. */
+const lacksScaler = ({ type, actor }: AppEvent): boolean => type === 'audit.app.process.scale' && actor === '';
+
+/** @param isFirst what happened may have happened long ago */
+async function compared(
+  context: Context,
+  objects: AppObjects,
+  former: Seen | undefined,
+  isFirst: boolean,
+): Promise<{ events: AppEvent[]; seen: Seen }> {
+  const found = compareApp(former, objects, context.now());
+  if (former === undefined || found.events.length === 0) return found;
+  if (isFirst) return compareApp(former, await withTimes(context, objects, former), context.now());
+  if (!found.events.some(lacksScaler)) return found;
+  return compareApp(former, await withScalers(context, objects, former), context.now());
+}
+
 async function recordEvents(context: Context, app: Stored<CFApp>, pauseMs: number): Promise<Result | undefined> {
   const all = context.memory.of(known);
   const key = keyOf(app);
@@ -116,10 +133,7 @@ async function recordEvents(context: Context, app: Stored<CFApp>, pauseMs: numbe
       isRead = true;
     }
     const former = now.seen ?? readSeen(map);
-    let { events, seen } = compareApp(former, objects, context.now());
-    // At the first look, it may have happened long ago.
-    if (before === undefined && former !== undefined && events.length > 0)
-      ({ events, seen } = compareApp(former, await withTimes(context, objects, former), context.now()));
+    const { events, seen } = await compared(context, objects, former, before === undefined);
     now = { ...now, digest, seen, waiting: [...now.waiting, ...events] };
   }
   if (now.waiting.length === 0) now = { ...now, seen: undefined };

@@ -3,7 +3,7 @@
 
 import { desiredInstances } from './app.ts';
 import { findCondition } from './conditions.ts';
-import { changedAt } from './changed-at.ts';
+import { changedAt, isSigned } from './changed-at.ts';
 import { deploymentEvent, rolloutSeen } from './deployment-events.ts';
 import type { Seen } from './event-log.ts';
 import { annotations, conditionTypes, labels } from './group.ts';
@@ -189,8 +189,9 @@ class Comparison {
         .flatMap((field) => changedAt(process, 'spec', field) ?? [])
         .toSorted()
         .at(-1);
-      // The number of instances is written beside the object, without a name.
-      const by = memory === before[1] && disk === before[2] ? '' : authorOf(process);
+      // The autoscaler writes the number of instances beside the object, without a name.
+      const isOnlyScaled = memory === before[1] && disk === before[2];
+      const by = isOnlyScaled && !isSigned(process, 'spec', 'desiredInstances') ? '' : authorOf(process);
       return changed.length === 0 ? [] : [this.#event('audit.app.process.scale', by, [`process: ${type}`, ...changed].join(', '), time)];
     });
   }

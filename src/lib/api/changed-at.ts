@@ -1,5 +1,6 @@
-// When a field of an object was last written, from what the API server notes of each writer.
+// When a field of an object was last written, and whether its author signed, from what the API server notes of each writer.
 
+import { annotations } from './group.ts';
 import type { KubeObject } from './object.ts';
 
 /** What the API server notes of each writer of an object. Caches of the controller leave it out. */
@@ -24,6 +25,18 @@ export function changedAt({ metadata }: KubeObject, ...path: string[]): string |
   const { managedFields = [] } = metadata as WithWriters;
   const times = managedFields.flatMap(({ time, fieldsV1 }) => (time !== undefined && has(fieldsV1, path) ? [time] : []));
   return times.toSorted().at(-1);
+}
+
+const signature = ['metadata', 'annotations', annotations.changedBy];
+
+/**
+ * True when the writer of a field also wrote `kf/changed-by`, as kf does. An autoscaler and `kubectl scale` write the number of instances through a
+ * subresource: the API server then notes another writer for the field, who has signed nothing.
+ * @param path e.g. `spec`, `desiredInstances`
+ */
+export function isSigned({ metadata }: KubeObject, ...path: string[]): boolean {
+  const { managedFields = [] } = metadata as WithWriters;
+  return managedFields.some(({ fieldsV1 }) => has(fieldsV1, path) && has(fieldsV1, signature));
 }
 
 /** The object with what the API server notes of its writers. @param live the same object, from the API server */

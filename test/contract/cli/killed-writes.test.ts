@@ -208,7 +208,7 @@ const firstPush = [
 ];
 const secondPush = [
   ...['PATCH cfapps', ...upload, 'POST cfservicebindings', ...build],
-  ...['PATCH cfapps 2', 'PATCH cfprocesses', 'PATCH cfprocesses/scale', 'PATCH secrets', 'POST cfroutes', 'PATCH cfapps 3'],
+  ...['PATCH cfapps 2', 'PATCH cfprocesses', 'PATCH cfprocesses 2', 'PATCH secrets', 'POST cfroutes', 'PATCH cfapps 3'],
 ];
 
 it.each<[command: string, from: () => Stage, writes: string[]]>([
@@ -216,8 +216,8 @@ it.each<[command: string, from: () => Stage, writes: string[]]>([
   ['push -f changed.yml', () => running, secondPush],
   ['bind-service shop cache --binding-name store', () => running, ['POST cfservicebindings']],
   ['unbind-service shop db', () => running, ['DELETE cfservicebindings']],
-  ['scale shop -i 3', () => running, ['PATCH cfprocesses/scale']],
-  ['scale shop -i 3 -m 128M -f', () => running, ['PATCH cfprocesses', 'PATCH cfprocesses/scale', 'PATCH cfapps']],
+  ['scale shop -i 3', () => running, ['PATCH cfprocesses']],
+  ['scale shop -i 3 -m 128M -f', () => running, ['PATCH cfprocesses', 'PATCH cfprocesses 2', 'PATCH cfapps']],
   ['map-route shop apps.localhost -n other', () => running, ['POST cfroutes']],
   ['map-route shop apps.localhost -n spare', () => running, ['PATCH cfroutes']],
   ['delete shop -r -f', () => running, ['PATCH cfapps', 'DELETE cfroutes', 'DELETE cfapps']],

@@ -231,7 +231,7 @@ describe('start, stop and restart', () => {
 });
 
 describe('scale', () => {
-  it('changes instances through the scale subresource only and waits until they run', async () => {
+  it('changes only the instances of the process, with who did it, and waits until they run', async () => {
     await addApp();
     await setInstances('my-app-guid-web', ['RUNNING']);
     const running = cli.run(['scale', 'my-app', '-i', '3']);
@@ -243,7 +243,11 @@ describe('scale', () => {
     expect(run.code).toBe(0);
     expect(run.stdout).toContain('instances:      3/3');
     const patches = cluster.server.callsOf('PATCH .*');
-    expect(patches.map((call) => [call.path.split('/').pop(), call.body])).toEqual([['scale', '{"spec":{"replicas":3}}']]);
+    const patch = {
+      metadata: { uid: expect.any(String) as string, annotations: { [annotations.changedBy]: 'alice' } },
+      spec: { desiredInstances: 3 },
+    };
+    expect(patches.map((call) => [call.path.split('/').pop(), JSON.parse(call.body)])).toEqual([['my-app-guid-web', patch]]);
   });
 
   it('of a process that never ran ends when its first version keeps running', async () => {

@@ -45,6 +45,28 @@ test('starts, scaling, crashes with their exit codes and stops are recorded, wit
   expect(events().find(({ type }) => type === 'audit.app.stop')).toMatchObject({ actor: 'carol' });
 });
 
+test('who set the number of instances is recorded, and nobody for what an autoscaler set', async () => {
+  scene = await startRunScene({ eventPauseMs: 0 });
+  await scene.deploy('good:1', { annotations: by('alice') });
+  await has('audit.app.process.ready');
+  const web = scene.web()?.metadata.name ?? '';
+  const number = { 'f:spec': { 'f:desiredInstances': {} } };
+  const signed = { 'f:metadata': { 'f:annotations': { [`f:${annotations.changedBy}`]: {} } } };
+  const scaled = (): string[] =>
+    events().flatMap(({ type, actor, description }) => (type === 'audit.app.process.scale' ? [`${actor} ${description}`] : []));
+  const write = async (desiredInstances: number, writers: object[]): Promise<void> => {
+    const managedFields = writers.map((fieldsV1) => ({ manager: 'kf', time: '2036-08-07T10:12:20Z', fieldsV1 }));
+    await scene.cluster.mergePatch(kinds.process, ns, web, {
+      metadata: { annotations: by('bob'), managedFields },
+      spec: { desiredInstances },
+    });
+  };
+  await write(2, [{ ...signed, ...number }]);
+  await scene.until(() => expect(scaled()).toEqual(['bob process: web, instances: 2']));
+  await write(3, [signed, number]);
+  await scene.until(() => expect(scaled()).toEqual(['bob process: web, instances: 2', ' process: web, instances: 3']));
+});
+
 test('an app that is started without instances is not said to serve', async () => {
   scene = await startRunScene({ eventPauseMs: 0 });
   await scene.deploy('good:1');

@@ -111,6 +111,20 @@ describe('what happened to an app', () => {
     ]);
   });
 
+  it('names who scaled a process when its author wrote the number, and nobody when an autoscaler did', () => {
+    const before = objects({ processes: [web()] });
+    const signed = { 'f:metadata': { 'f:annotations': { [`f:${annotations.changedBy}`]: {} } } };
+    const number = { 'f:spec': { 'f:desiredInstances': {} } };
+    const scaled = (...writers: object[]): AppObjects => {
+      const process = web({ desiredInstances: 2 });
+      const managedFields = writers.map((fieldsV1) => ({ manager: 'kf', time: created, fieldsV1 }));
+      return objects({ processes: [{ ...process, metadata: { ...process.metadata, managedFields } as typeof process.metadata }] });
+    };
+    const actorsOf = (after: AppObjects): string[] => between(before, after).map(({ type, actor }) => `${type} ${actor}`);
+    expect(actorsOf(scaled({ ...signed, ...number }))).toEqual(['audit.app.process.scale bob']);
+    expect(actorsOf(scaled(signed, number))).toEqual(['audit.app.process.scale ']);
+  });
+
   it('has packages, builds, droplets and tasks with their own times', () => {
     const build = asStored<CFBuild>({
       metadata: meta('build', by('bob')),

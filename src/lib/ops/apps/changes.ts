@@ -59,10 +59,7 @@ export async function changeProcess(
   return cluster.mergePatch(kinds.process, space.guid, name, { metadata, spec }, { signal });
 }
 
-/** Sets the number of instances, through the scale subresource. */
-export async function scaleProcess(session: SpaceSession, process: Stored<CFProcess>, replicas: number): Promise<void> {
-  const { cluster, space, signal } = session;
-  const patch = { spec: { replicas } };
-  const options = { subresource: 'scale', signal };
-  await cluster.mergePatch(kinds.process, space.guid, process.metadata.name, patch, options);
+/** Sets the number of instances. Not through the subresource `scale`, as autoscalers do: it cannot say who did it. */
+export async function scaleProcess(session: SpaceSession, process: Stored<CFProcess>, instances: number): Promise<void> {
+  await changeProcess(session, process, { desiredInstances: instances });
 }

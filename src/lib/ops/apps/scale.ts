@@ -1,4 +1,4 @@
-// scale: instance counts through the scale subresource, sizes through the process itself.
+// scale: the instances and sizes of a process.
 
 import { desiredInstances, instanceCountsOf, webProcess } from '../../api/app.ts';
 import { awaitedIn } from '../../api/awaited.ts';

@@ -6,14 +6,13 @@ import { secretType } from '../../api/core.ts';
 import { kinds } from '../../api/group.ts';
 import type { KfInfo } from '../../api/kf-info.ts';
 import { isAlreadyExists } from '../../kube/errors.ts';
-import { processGuid } from '../../api/names.ts';
 import type { Stored } from '../../api/object.ts';
 import type { CFApp, CFProcess, CFProcessSpec } from '../../api/types.generated.ts';
 import type { AppPlan, HealthCheckPlan, ProcessPlan } from '../../manifest/plan.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { buildEnvSecret, buildProcess, envSecretName } from '../../../templates/app.ts';
 import type { Authorship } from '../../../templates/metadata.ts';
-import { changeProcess } from '../apps/changes.ts';
+import { changeProcess, scaleProcess } from '../apps/changes.ts';
 import { warnOfLostVariables } from '../apps/env.ts';
 import type { AppSnapshot } from './app-snapshot.ts';
 import { mergedSidecars } from './sidecars.ts';
@@ -165,14 +164,11 @@ export async function writeProcesses(
   marks: Record<string, string | null> = {},
 ): Promise<void> {
   const author = { changedBy: await session.changedBy(), now: new Date() };
-  const { cluster, space, signal } = session;
   await Promise.all(
     steps.map(async ({ plan, process, changes, instances }) => {
       if (process === undefined) return makeProcess(session, info, app, { plan, author, marks });
       if (Object.keys(changes).length > 0) await changeProcess(session, process, changes, marks);
-      if (instances === undefined) return;
-      const name = processGuid(app.metadata.name, plan.type);
-      await cluster.mergePatch(kinds.process, space.guid, name, { spec: { replicas: instances } }, { subresource: 'scale', signal });
+      if (instances !== undefined) await scaleProcess(session, process, instances);
     }),
   );
 }
