@@ -18,6 +18,7 @@ import { index, watch, type Context, type Reconciler } from '../runtime/reconcil
 import type { Result } from '../runtime/result.ts';
 import { keyOf, splitKey } from '../runtime/store.ts';
 import { withScalers, withTimes } from './event-times.ts';
+import { Unbinders } from './unbinders.ts';
 
 /** Pause between two writes for one app. */
 const writePauseMs = 10_000;
@@ -45,7 +46,7 @@ const known = new Remembered(() => new BoundedMap<string, Known>(rememberedApps)
 /** When the first look at an app is due. */
 const due = new Remembered(() => new BoundedMap<string, number>(rememberedApps));
 
-export const appEventsReconciler = (pauseMs = writePauseMs): Reconciler => ({
+export const appEventsReconciler = (pauseMs = writePauseMs, unbinders = new Unbinders()): Reconciler => ({
   name: 'app-events',
   workers: 2,
   watches: [
@@ -53,7 +54,10 @@ export const appEventsReconciler = (pauseMs = writePauseMs): Reconciler => ({
     watch<CFProcess>(kinds.process, ofApp),
     watch<CFPackage>(kinds.package, ofApp),
     watch<CFBuild>(kinds.build, ofApp),
-    watch<CFServiceBinding>(kinds.serviceBinding, ofApp),
+    watch<CFServiceBinding>(kinds.serviceBinding, (binding) => {
+      unbinders.note(binding);
+      return ofApp(binding);
+    }),
     watch<CFTask>(kinds.task, ofApp),
     watch<CFRoute>(kinds.route, ({ metadata, spec }) =>
       (spec.destinations ?? []).map(({ appRef }) => `${metadata.namespace}/${appRef.name}`),
@@ -69,7 +73,7 @@ export const appEventsReconciler = (pauseMs = writePauseMs): Reconciler => ({
       context.memory.of(due).delete(key);
       return undefined;
     }
-    return recordEvents(context, app, pauseMs);
+    return recordEvents(context, { ...objectsOf(context, app), unbinder: unbinders.of(context.now()) }, pauseMs);
   },
 });
 
@@ -114,13 +118,13 @@ async function compared(
   return compareApp(former, await withScalers(context, objects, former), context.now());
 }
 
-async function recordEvents(context: Context, app: Stored<CFApp>, pauseMs: number): Promise<Result | undefined> {
+async function recordEvents(context: Context, objects: AppObjects, pauseMs: number): Promise<Result | undefined> {
+  const { app } = objects;
   const all = context.memory.of(known);
   const key = keyOf(app);
   const before = all.get(key);
   const wait = before === undefined ? untilFirstLook(context, app) : 0;
   if (wait > 0) return { requeueAfterMs: wait };
-  const objects = objectsOf(context, app);
   const digest = createHash('sha256')
     .update(JSON.stringify(seenOf(objects, '')))
     .digest('base64');

@@ -29,6 +29,8 @@ export interface AppObjects {
   packages: readonly Stored<CFPackage>[];
   builds: readonly Stored<CFBuild>[];
   bindings: readonly Stored<CFServiceBinding>[];
+  /** Who deleted a binding, by {@link seenKey}; empty when it is not known. */
+  unbinder?: (key: string) => string;
   /** Those with a destination of the app. */
   routes: readonly Stored<CFRoute>[];
   tasks: readonly Stored<CFTask>[];
@@ -217,9 +219,8 @@ class Comparison {
       .map((one) =>
         this.#event('audit.service_binding.create', authorOf(one), describe(one.spec.service.name ?? ''), one.metadata.creationTimestamp),
       );
-    // Who deleted it is not known: the object is gone.
-    const gone = goneOf(this.#before.bindings, this.#after.bindings).map((one) =>
-      this.#event('audit.service_binding.delete', '', describe(one)),
+    const gone = goneOf(this.#before.bindings, this.#after.bindings).map(([key, one]) =>
+      this.#event('audit.service_binding.delete', this.#objects.unbinder?.(key) ?? '', describe(one)),
     );
     return [...made, ...gone];
   }
@@ -228,7 +229,7 @@ class Comparison {
     const mapped = this.#objects.routes
       .filter((one) => hasAddress(one) && isNew(one, Object.keys(this.#before.routes)))
       .map((one) => this.#event('audit.app.map-route', authorOf(one), `route: ${routeText(one)}`, changedAt(one, 'spec', 'destinations')));
-    const unmapped = goneOf(this.#before.routes, this.#after.routes).map((one) =>
+    const unmapped = goneOf(this.#before.routes, this.#after.routes).map(([, one]) =>
       this.#event('audit.app.unmap-route', '', `route: ${one}`),
     );
     return [...mapped, ...unmapped];
@@ -268,8 +269,8 @@ const controllerName = 'kf-controller';
 const isNew = (object: Stored<KubeObject>, known: readonly string[]): boolean =>
   object.metadata.deletionTimestamp === undefined && !known.includes(seenKey(object));
 
-const goneOf = (before: Record<string, string>, after: Record<string, string>): string[] =>
-  Object.entries(before).flatMap(([key, text]) => (key in after ? [] : [text]));
+const goneOf = (before: Record<string, string>, after: Record<string, string>): [key: string, text: string][] =>
+  Object.entries(before).filter(([key]) => !(key in after));
 
 const ageMs = ({ metadata }: KubeObject, now: number): number => now - Date.parse(metadata.creationTimestamp ?? '');
 

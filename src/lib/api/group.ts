@@ -159,6 +159,8 @@ export const annotations = {
   envSecret: kf('env-secret'),
   /** Of a CFServiceBinding: the version of its instance, including credentials, that its Secrets contain. */
   instanceVersion: kf('instance-version'),
+  /** Of a CFServiceBinding: when `kf/changed-by` was about to delete it (RFC 3339). */
+  unbinding: kf('unbinding'),
   /** `true` on a CFServiceInstance whose Secret something else maintains, with a key for each credential. */
   fromSecret: kf('from-secret'),
   /** Of a CFApp: the CFPackage that was pushed with `--no-start` and waits for its first build, and the droplet at that time. */

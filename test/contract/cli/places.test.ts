@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { configMapType, secretType } from '../../../src/lib/api/core.ts';
-import { kinds, places } from '../../../src/lib/api/group.ts';
+import { annotations, kinds, places } from '../../../src/lib/api/group.ts';
 import type { KubeObject, ResourceType } from '../../../src/lib/api/object.ts';
 import { bundleForTests, Cli } from '../../support/cli.ts';
 import { ServedCluster } from '../../support/served-cluster.ts';
@@ -232,6 +232,23 @@ describe('services', () => {
     expect((await cli.run(['us', 'my-app', 'db'])).stdout).toContain('Binding between db and my-app does not exist\nOK\n');
     expect((await cli.run(['delete-service', 'db', '-f'])).code).toBe(0);
     expect((await cli.run(['ds', 'db', '-f'])).stdout).toContain('Service instance db did not exist.\nOK\n');
+  });
+
+  it.each([
+    ['', 200],
+    [', also when the note is refused', 403],
+  ])('are unbound after a note of who does it%s', async (_, status) => {
+    await addApp();
+    answerCreated(kinds.serviceBinding, condition('Ready', 'True'));
+    expect((await cli.run(['cups', 'db', '-p', '{}'])).code).toBe(0);
+    expect((await cli.run(['bind-service', 'my-app', 'db'])).code).toBe(0);
+    if (status !== 200) cluster.server.on('PATCH .*/cfservicebindings/.*', (call) => call.fail(status, 'Forbidden', 'not now'));
+    expect((await cli.run(['unbind-service', 'my-app', 'db'])).code).toBe(0);
+    const calls = cluster.server.calls.filter(({ method, path }) => method !== 'GET' && path.includes('/cfservicebindings/'));
+    expect(calls.map(({ method }) => method)).toEqual(['PATCH', 'DELETE']);
+    const notes = { [annotations.changedBy]: 'alice', [annotations.unbinding]: expect.stringMatching(/^\d{4}-.*Z$/) as string };
+    expect(JSON.parse(calls[0]?.body ?? '')).toEqual({ metadata: { uid: expect.any(String) as string, annotations: notes } });
+    expect(cluster.memory.all(kinds.serviceBinding)).toEqual([]);
   });
 
   it('with a syslog drain or a route service are made and bound, with a warning that kf has neither', async () => {

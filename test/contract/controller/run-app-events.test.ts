@@ -67,6 +67,28 @@ test('who set the number of instances is recorded, and nobody for what an autosc
   await scene.until(() => expect(scaled()).toEqual(['bob process: web, instances: 2', ' process: web, instances: 3']));
 });
 
+test('who deleted a binding is recorded when kf has noted it right before, and nobody otherwise', async () => {
+  scene = await startRunScene({ eventPauseMs: 0 });
+  const metadata = { namespace: ns, annotations: by('alice') };
+  for (const name of ['noted', 'former', 'plain']) {
+    const spec = { type: 'app' as const, service: { name }, appRef: { name: appGuid }, parameters: { name: '' }, displayName: '' };
+    await scene.cluster.create(kinds.serviceBinding, { metadata: { ...metadata, name }, spec });
+  }
+  await scene.until(() => expect(types().filter((type) => type === 'audit.service_binding.create')).toHaveLength(3));
+  const note = (name: string, time: number): Promise<unknown> =>
+    scene.cluster.mergePatch(kinds.serviceBinding, ns, name, {
+      metadata: { annotations: { ...by('bob'), [annotations.unbinding]: new Date(time).toISOString() } },
+    });
+  // That of a kf that was killed before its deletion.
+  await note('former', Date.now() - 120_000);
+  await note('noted', Date.now());
+  for (const name of ['noted', 'former', 'plain']) await scene.cluster.delete(kinds.serviceBinding, ns, name);
+  const gone = (): string[] =>
+    events().flatMap(({ type, actor, description }) => (type === 'audit.service_binding.delete' ? [`${actor} ${description}`] : []));
+  const expected = [' service_instance: former', ' service_instance: plain', 'bob service_instance: noted'];
+  await scene.until(() => expect(gone().toSorted()).toEqual(expected));
+});
+
 test('an app that is started without instances is not said to serve', async () => {
   scene = await startRunScene({ eventPauseMs: 0 });
   await scene.deploy('good:1');

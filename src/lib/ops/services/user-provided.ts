@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { findCondition, isTrue } from '../../api/conditions.ts';
 import { secretType, type Secret } from '../../api/core.ts';
 import { followedSecret } from '../../api/credentials.ts';
-import { kinds, labels } from '../../api/group.ts';
+import { annotations, kinds, labels } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
 import type { ServiceSummary } from '../../api/results.ts';
 import { lastOperationOf } from '../../api/service-operation.ts';
@@ -263,12 +263,22 @@ export async function ensureBinding(
   }
 }
 
+/** Deletes a binding, and notes on it before who does: the controller records it (docs/decisions/0069). */
+async function deleteBinding(session: SpaceSession, { metadata: { uid, name } }: Stored<CFServiceBinding>): Promise<void> {
+  const { cluster, space, signal } = session;
+  const notes = { [annotations.changedBy]: await session.changedBy(), [annotations.unbinding]: new Date().toISOString() };
+  // Whether the binding can be deleted does not depend on the note.
+  await cluster
+    .mergePatch(kinds.serviceBinding, space.guid, name, { metadata: { uid, annotations: notes } }, { signal })
+    .catch(() => undefined);
+  await cluster.delete(kinds.serviceBinding, space.guid, name, { signal });
+}
+
 /** Returns false when there was no binding. */
 export async function unbindService(session: SpaceSession, app: Stored<CFApp>, instance: Stored<CFServiceInstance>): Promise<boolean> {
-  const { cluster, space, signal } = session;
   const bindings = (await appBindings(session, app)).filter((binding) => isTo(binding, instance));
   if (bindings.length > 0) await markUnapplied(session, app);
-  await Promise.all(bindings.map((binding) => cluster.delete(kinds.serviceBinding, space.guid, binding.metadata.name, { signal })));
+  await Promise.all(bindings.map((binding) => deleteBinding(session, binding)));
   return bindings.length > 0;
 }
 
@@ -289,7 +299,7 @@ export async function bindingsToChange(session: SpaceSession, instance: Stored<C
 export async function deleteService(session: SpaceSession, instance: Stored<CFServiceInstance>): Promise<void> {
   const { cluster, space, signal } = session;
   const items = await bindingsToChange(session, instance);
-  await Promise.all(items.map((binding) => cluster.delete(kinds.serviceBinding, space.guid, binding.metadata.name, { signal })));
+  await Promise.all(items.map((binding) => deleteBinding(session, binding)));
   const { uid, name } = instance.metadata;
   await cluster.delete(kinds.serviceInstance, space.guid, name, { signal, uid });
 }
