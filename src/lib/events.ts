@@ -47,6 +47,8 @@ type StartEvent =
   /** The user may not read the variables of a revision. */
   | { type: 'variables-hidden'; cause: string }
   | { type: 'settings-not-kept'; version: number }
+  /** Without the controller: nothing of the process serves until its next instance is ready. */
+  | { type: 'ending-only-instance'; app: string; process: string }
   /** Done without the controller. */
   | { type: 'acted-directly'; what: 'stopped' | 'started' | 'restarted' | 'scaled' };
 

@@ -1,5 +1,6 @@
 // The sentences for the progress events of ops.
 
+import { webProcess } from '../api/app.ts';
 import { counted, formatBytes } from '../api/sizes.ts';
 import type { ByteProgress, GatewayFinding, InstallStep, OpEvent } from '../events.ts';
 import { deploymentLines } from './apps.ts';
@@ -74,6 +75,11 @@ function noWebProcess({ app, found, push, isPushed }: Extract<OpEvent, { type: '
   ];
 }
 
+function endingOnlyInstance({ app, process }: Extract<OpEvent, { type: 'ending-only-instance' }>): Shown[] {
+  const [who, does] = process === webProcess ? [`app '${app}'`, 'answer'] : [`process '${process}' of app '${app}'`, 'run'];
+  return warn(`The controller does not answer, and ${who} has one instance: it does not ${does} until that instance is ready again.`);
+}
+
 const takesRoutes = ({ namespace, name }: GatewayFinding): string => `The Gateway '${namespace}/${name}' takes routes of`;
 const listenerAdvice = ({ label }: GatewayFinding): string =>
   `Let its listeners take routes of the namespaces with the label ${label} only (allowedRoutes.namespaces, from: Selector).`;
@@ -119,6 +125,7 @@ const renderers: Renderers = {
     ...warn(`The newest version of app '${app}' failed: ${cause}`),
     ...warn(`App '${app}' runs as the version that served last. Why the newest one failed: \`${bin} logs ${app} --recent\``),
   ],
+  'ending-only-instance': endingOnlyInstance,
   'acted-directly': ({ what }) => warn(`The controller does not answer: ${directly[what]} What else has changed waits for it.`),
 
   'awaiting-claim': ({ url }) => step(`Waiting for the controller to claim ${url}`),

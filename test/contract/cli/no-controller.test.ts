@@ -93,24 +93,38 @@ async function returnToOld(isRunning: boolean, failed: { served?: true } = {}): 
   }
 }
 
-/** Two ready pods of a set; each one that is deleted starts again after a while. */
-async function addPods(set: string): Promise<{ before: (string | undefined)[]; started: () => number }> {
-  const status = { replicas: 2, readyReplicas: 2 };
+/** What happened to pods that start again when they are deleted. */
+interface PodsSeen {
+  before: (string | undefined)[];
+  started: () => number;
+  /** Each pod that was deleted, with the number of pods that were ready then. */
+  ended: string[];
+}
+
+const isReady = ({ status }: Pod): boolean => status?.conditions?.[0]?.status === 'True';
+
+/** Ready pods of a set; each one that is deleted starts again after a while. */
+async function addPods(set: string, count = 2): Promise<PodsSeen> {
+  const status = { replicas: count, readyReplicas: count };
+  await cluster.memory.mergePatch(statefulSetType, ns, set, { spec: { replicas: count } });
   await cluster.memory.mergePatch(statefulSetType, ns, set, { status }, { subresource: 'status' });
   const pod = (name: string) => ({ metadata: { name, namespace: ns, labels: { [labels.appGuid]: 'app', [labels.guid]: 'web' } } });
   const ready: Pick<Pod, 'status'> = { status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] } };
-  for (const index of [0, 1]) await cluster.add(podType, { ...pod(`${set}-${index}`), ...ready });
+  for (let index = 0; index < count; index += 1) await cluster.add(podType, { ...pod(`${set}-${index}`), ...ready });
   const before = cluster.memory.all(podType).map(({ metadata }) => metadata.uid);
   let started = 0;
+  const ended: string[] = [];
   const startAgain = async (name: string): Promise<void> => {
     await cluster.add(podType, pod(name));
     started += 1;
     await cluster.memory.mergePatch(podType, ns, name, ready, { subresource: 'status' });
   };
   cluster.memory.intercept = (verb, type, name) => {
-    if (verb === 'delete' && type.plural === 'pods') setTimeout(() => void startAgain(name), 300 * Number(name.at(-1)) + 300);
+    if (verb !== 'delete' || type.plural !== 'pods') return;
+    ended.push(`${name} of ${String(cluster.memory.all(podType).filter(isReady).length)}`);
+    setTimeout(() => void startAgain(name), 300 * Number(name.at(-1)) + 300);
   };
-  return { before, started: () => started };
+  return { before, started: () => started, ended };
 }
 
 const replicasOf = (name: string): number | undefined => cluster.memory.peek(statefulSetType, ns, name)?.spec?.replicas;
@@ -168,8 +182,53 @@ describe('with the controller down', () => {
     expect(run.code).toBe(0);
     expect(run.stderr).toContain('the instances were restarted directly, as the version that ran.');
     expect(pods.started()).toBe(2);
+    expect(pods.ended).toEqual(['set-new-1 of 2', 'set-new-0 of 2']);
+    expect(run.stderr).not.toContain('has one instance');
     expect(cluster.memory.all(podType).filter(({ metadata }) => pods.before.includes(metadata.uid))).toEqual([]);
   });
+
+  it('restart of an only instance says first that the app does not answer meanwhile', async () => {
+    await addApp('STARTED');
+    const pods = await addPods('set-new', 1);
+    const run = await cli.run(['restart', 'my-app']);
+    expect(run).toMatchObject({ code: 0 });
+    expect(pods.ended).toEqual(['set-new-0 of 1']);
+    const said =
+      "The controller does not answer, and app 'my-app' has one instance: it does not answer until that instance is ready again.";
+    expect(run.stderr).toContain(said);
+    expect(run.stderr.indexOf(said)).toBeLessThan(run.stderr.indexOf('Instances starting'));
+  }, 60_000);
+
+  it('restart ends no other instance after Ctrl-C, and says so', async () => {
+    await addApp('STARTED');
+    const pods = await addPods('set-new');
+    const run = await cli.run(['restart', 'my-app'], { kill: { after: 'Instances starting', signal: 'SIGINT' } });
+    expect(run).toMatchObject({ code: 130, signal: null });
+    expect(run.stderr).toContain(
+      "Interrupted.\n\nTIP:\n   The other instances of app 'my-app' run on, and what has changed waits for the controller:\n   kf app my-app\n",
+    );
+    expect(run.stderr).not.toContain('Run the same command again');
+    expect(pods.ended).toEqual(['set-new-1 of 2']);
+  }, 60_000);
+
+  it('restart leaves the other instances to a controller that comes back meanwhile', async () => {
+    await addApp('STARTED');
+    const pods = await addPods('set-new');
+    const { intercept } = cluster.memory;
+    cluster.memory.intercept = (verb, type, name) => {
+      void intercept(verb, type, name);
+      if (verb !== 'delete' || type.plural !== 'pods') return;
+      const id = cluster.memory.peek(kinds.app, ns, 'app')?.metadata.annotations?.[annotations.deployId] ?? '';
+      const tell = (phase: 'Starting' | 'Serving') =>
+        cluster.memory.mergePatch(kinds.app, ns, 'app', { status: { deployment: { id, phase } } }, { subresource: 'status' });
+      void tell('Starting');
+      setTimeout(() => void tell('Serving'), 1_500);
+    };
+    const run = await cli.run(['restart', 'my-app']);
+    expect(run).toMatchObject({ code: 0 });
+    expect(pods.ended).toEqual(['set-new-1 of 2']);
+    expect(run.stderr).not.toContain('restarted directly');
+  }, 60_000);
 
   it('app shows the existing pods, whatever the status says about instances', async () => {
     await addApp('STARTED');

@@ -3,13 +3,15 @@
 
 import { desiredInstances } from '../../api/app.ts';
 import { statefulSetType, type StatefulSet } from '../../api/core.ts';
-import { kinds, labels } from '../../api/group.ts';
+import { annotations, kinds, labels } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
 import type { CFApp, CFProcess, GenerationStatus } from '../../api/types.generated.ts';
+import { KfError } from '../../errors.ts';
 import { watchObject } from '../../kube/watch-list.ts';
 import type { SpaceSession } from '../../session/session.ts';
-import { deleteInstances, waitForNewInstances } from '../instances/pods.ts';
-import { startTimeoutMs } from './rollout-wait.ts';
+import { endInTurn } from '../instances/in-turn.ts';
+import { appGone } from './changes.ts';
+import { overtaken, startTimeoutMs } from './rollout-wait.ts';
 
 const options = (session: SpaceSession, app: Stored<CFApp>) => ({
   ns: session.space.guid,
@@ -93,20 +95,54 @@ export async function startDirectly(session: SpaceSession, app: Stored<CFApp>): 
   return true;
 }
 
-/** Deletes the instances; their sets create them again. Returns false when nothing runs. */
-export async function restartDirectly(session: SpaceSession, app: Stored<CFApp>): Promise<boolean> {
+/** Asks before each instance whether the restart still is the last change of the app, and whether a controller has taken it up. */
+function untakenChange({ cluster, space, signal }: SpaceSession, app: Stored<CFApp>): () => Promise<boolean> {
+  const deployId = app.metadata.annotations?.[annotations.deployId];
+  return async () => {
+    const seen = await cluster.get(kinds.app, space.guid, app.metadata.name, signal);
+    if (seen === undefined) throw appGone(app);
+    if (seen.metadata.annotations?.[annotations.deployId] !== deployId) throw overtaken(seen);
+    return deployId === undefined || seen.status?.deployment?.id !== deployId;
+  };
+}
+
+/** The usual advice after an interruption, to run the command again, would end all instances once more. */
+function endedEarly({ bin }: SpaceSession, { spec: { displayName } }: Stored<CFApp>, error: unknown): unknown {
+  if (!(error instanceof KfError) || (error.code !== 'interrupted' && error.code !== 'timeout')) return error;
+  return new KfError(error.code, error.message, {
+    exitCode: error.exitCode,
+    hints: [
+      `The other instances of app '${displayName}' run on, and what has changed waits for the controller:`,
+      `${bin} app ${displayName}`,
+      ...(error.code === 'timeout' ? [`${bin} logs ${displayName} --recent`] : []),
+    ],
+    details: error.details,
+    cause: error,
+  });
+}
+
+/**
+ * Ends the instances one at a time, the next one when the one before serves again; their sets create them again.
+ * @returns false when nothing runs; 'taken-up' when a controller came back meanwhile, which does the rest
+ */
+export async function restartDirectly(session: SpaceSession, app: Stored<CFApp>): Promise<boolean | 'taken-up'> {
   const found = (await setsByProcess(session, app)).filter(({ set }) => (set.spec?.replicas ?? 0) > 0);
   if (found.length === 0) return startDirectly(session, app);
-  const names = new Set(found.map(({ process }) => process.metadata.name));
-  const deleted = await deleteInstances(session, app, names);
-  const awaited = found.map(({ process, set }) =>
-    waitForNewInstances(session, process, {
-      wanted: set.spec?.replicas ?? 0,
-      deleted,
-      timeoutMs: startTimeoutMs(session.env, process.spec.healthCheck.data.timeoutSeconds),
-    }),
-  );
-  await Promise.all(awaited);
+  const mayEnd = untakenChange(session, app);
+  try {
+    for (const { process, set } of found) {
+      const isDone = await endInTurn(session, {
+        process,
+        replicas: set.spec?.replicas ?? 0,
+        timeoutMs: startTimeoutMs(session.env, process.spec.healthCheck.data.timeoutSeconds),
+        mayEnd,
+        onlyOne: () => session.report({ type: 'ending-only-instance', app: app.spec.displayName, process: process.spec.processType }),
+      });
+      if (!isDone) return 'taken-up';
+    }
+  } catch (error) {
+    throw endedEarly(session, app, error);
+  }
   session.report({ type: 'acted-directly', what: 'restarted' });
   return true;
 }

@@ -31,7 +31,7 @@ const nextRev = (app: Stored<CFApp>): string => String(appRevOf(app) + 1);
 /** What is done when no controller answers, and after how long. */
 const withoutController = {
   start: { act: startDirectly, patienceMs: absentAfterMsWhereDoneDirectly },
-  // A restart without the controller interrupts the app, so this waits for a change of the leader.
+  // A restart without the controller interrupts an app of one instance, so this waits for a change of the leader.
   restart: { act: restartDirectly, patienceMs: absentAfterMs },
 } as const;
 
@@ -59,7 +59,9 @@ export async function waitUntilServing(
     if (signal.aborted) throw interruptedRollout(app, bin);
     if (verb === 'start' && error instanceof KfError && error.code === 'start') return waitForFallback(session, app, deployId, error);
     const isAbsent = error instanceof KfError && error.code === 'accepted';
-    if (!isAbsent || instead === undefined || !(await instead.act(session, app))) throw error;
+    const done = isAbsent && instead !== undefined && (await instead.act(session, app));
+    if (done === 'taken-up') return waitUntilServing(session, app, deployId, { wait });
+    if (!done) throw error;
     return app;
   }
 }

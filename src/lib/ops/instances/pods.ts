@@ -11,7 +11,6 @@ import { defined } from '../../defined.ts';
 import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { ContainerPlace } from '../../kube/last-run.ts';
-import { watchUntil } from '../../kube/watch-list.ts';
 import { statusOf } from '../../logs/targets.ts';
 import type { SpaceSession } from '../../session/session.ts';
 
@@ -47,50 +46,6 @@ export async function areEnding({ cluster, space, signal }: SpaceSession): Promi
   return items.some(({ metadata }) => metadata.deletionTimestamp !== undefined);
 }
 
-/** Deletes all instances of these processes; their StatefulSets create them again. Returns the UIDs of the deleted pods. */
-export async function deleteInstances(
-  session: SpaceSession,
-  app: Stored<CFApp>,
-  processGuids: ReadonlySet<string>,
-): Promise<ReadonlySet<string>> {
-  const { cluster, space, signal } = session;
-  const { items } = await cluster.list(podType, options(session, app));
-  const own = items.filter(({ metadata }) => processGuids.has(metadata.labels?.[labels.guid] ?? ''));
-  const remove = ({ metadata: { name, uid } }: Stored<Pod>): Promise<unknown> =>
-    cluster.delete(podType, space.guid, name, { uid, signal }).catch((error: unknown) => {
-      // Its successor has the name already.
-      if (!(error instanceof KfError && error.code === 'conflict')) throw error;
-    });
-  await Promise.all(own.map(remove));
-  return new Set(own.map(({ metadata }) => metadata.uid));
-}
-
-export interface NewInstances {
-  wanted: number;
-  /** UIDs of pods that do not count. */
-  deleted: ReadonlySet<string>;
-  timeoutMs: number;
-}
-
-/** Waits until as many other instances of the process are ready. The status of their set still counts the deleted pods for a moment. */
-export async function waitForNewInstances(
-  { cluster, space, signal, report }: SpaceSession,
-  process: Stored<CFProcess>,
-  { wanted, deleted, timeoutMs }: NewInstances,
-): Promise<void> {
-  const isNew = (pod: Stored<Pod>): boolean =>
-    isReady(pod) && !deleted.has(pod.metadata.uid) && pod.metadata.deletionTimestamp === undefined;
-  const check = (pods: readonly Stored<Pod>[]): true | undefined => {
-    const ready = pods.filter(isNew).length;
-    if (ready >= wanted) return true;
-    report({ type: 'instances-starting', ready, wanted });
-    return undefined;
-  };
-  const target = { ns: space.guid, selector: `${labels.guid}=${process.metadata.name}` };
-  await watchUntil(cluster, podType, target, check, { timeoutMs, signal, describe: `${wanted} ready instances` });
-  report({ type: 'done' });
-}
-
 /**
  * Deletes one instance of a process; its StatefulSet creates it again. During a rollout two versions can have an instance of that index: the one in the
  * status counts, as `kf app` shows it.
@@ -115,7 +70,8 @@ export async function deleteInstance(
   return cluster.delete(podType, space.guid, name, { uid, signal });
 }
 
-const isReady = (pod: Stored<Pod>): boolean =>
+/** The pod serves. */
+export const isReady = (pod: Stored<Pod>): boolean =>
   pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
 
 function instanceOf(pod: Stored<Pod>): IndexedInstance {
