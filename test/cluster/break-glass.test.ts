@@ -122,6 +122,15 @@ describe('with the controller down', () => {
     expect(stdout).toContain('kubectl get pods -n kf-system');
   });
 
+  test('kf app says that the deployment stands still, and since when the instances of the restart run', async () => {
+    const { stdout } = await run('app', app);
+    expect(stdout).toContain('The controller does not answer: the deployment stands still until it runs again.');
+    const created = (await podsOf(guid)).map(({ metadata }) => Date.parse(metadata.creationTimestamp));
+    const since = [...stdout.matchAll(/^#\d +running +(\S+Z) /gm)].map(([, time]) => Date.parse(time ?? ''));
+    expect(since).toHaveLength(2);
+    expect(Math.min(...since)).toBeGreaterThanOrEqual(Math.min(...created));
+  });
+
   test('bind-service, map-route and push are written and say what waits, and the app serves on', async () => {
     const ran = await Promise.all([run('bind-service', app, service), run('map-route', app, 'apps.localhost', '-n', `${app}-extra`)]);
     const pushed = await run('push', app, '-o', sample(2), '-m', '64M');

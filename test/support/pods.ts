@@ -9,7 +9,7 @@ interface Probe {
 }
 
 export interface AppPod {
-  metadata: { name: string; uid: string; labels: Record<string, string>; deletionTimestamp?: string };
+  metadata: { name: string; uid: string; labels: Record<string, string>; creationTimestamp: string; deletionTimestamp?: string };
   spec: {
     initContainers?: { name: string; resources: { limits: Record<string, string> } }[];
     containers: {

@@ -2,6 +2,7 @@
 
 export interface DeploymentDetails {
   id: string;
+  /** 'Accepted': no controller has taken it up. */
   phase: string;
   /** In the words of cf. */
   status: 'DEPLOYING' | 'PAUSED' | 'CANCELING' | 'DEPLOYED' | 'CANCELED' | 'STOPPED';
@@ -14,6 +15,8 @@ export interface DeploymentDetails {
   reason?: string;
   message?: string;
   since?: string;
+  /** It is active, and no controller answers: nothing happens to it. */
+  standsStill?: true;
 }
 
 /** How changes that ask for no strategy replace the instances, and whose label says so. */

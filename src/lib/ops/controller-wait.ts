@@ -41,6 +41,15 @@ async function lastSaid({ cluster, signal }: Pick<Session, 'cluster' | 'signal'>
   }
 }
 
+/** A leader says every five to ten seconds that it leads, and the next one needs {@link absentAfterMs}. */
+const silentAfterMs = 2 * absentAfterMs;
+
+/** Whether no controller has said for long that it leads, by the API server's clock. False when this user may not know. */
+export async function isControllerSilent(session: Pick<Session, 'cluster' | 'signal' | 'now'>): Promise<boolean> {
+  const said = await lastSaid(session);
+  return typeof said !== 'string' && session.now() - Date.parse(said.text ?? '') > silentAfterMs;
+}
+
 /** Resolves when no controller has said for {@link absentAfterMs} that it leads, but not before `leftMs`. Who may not ask waits for `leftMs`. */
 async function untilSilent(session: Pick<Session, 'cluster' | 'signal'>, leftMs: number): Promise<void> {
   const end = performance.now() + leftMs;

@@ -131,7 +131,7 @@ const blocksOf = (process: ProcessDetails): ProcessDetails[] =>
 
 function renderDeployment({ deployment }: AppDetails): Block[] {
   if (deployment === undefined || !isActive(deployment.status)) return [];
-  const { status, strategy, maxInFlight, canary, next } = deployment;
+  const { status, strategy, maxInFlight, canary, next, standsStill } = deployment;
   const since = deployment.since === undefined ? '' : ` (since ${longDate(deployment.since)})`;
   const rows: [string, Cell][] = [
     ['strategy:', strategy],
@@ -150,7 +150,9 @@ function renderDeployment({ deployment }: AppDetails): Block[] {
             `Please run \`${next.continue}\` to promote the canary deployment, or \`${next.cancel}\` to rollback to the original version.`,
           ),
         ];
-  return [line(), line(`Active deployment with status ${status}${since}`), pairs(...rows), ...how];
+  const still =
+    standsStill === true ? [line(), line('The controller does not answer: the deployment stands still until it runs again.')] : [];
+  return [line(), line(`Active deployment with status ${status}${since}`), pairs(...rows), ...how, ...still];
 }
 
 /** Why the last deployment failed, in one sentence. */

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { statefulSetType } from '../../../src/lib/api/core.ts';
 import { podType, type Pod } from '../../../src/lib/api/pod-kind.ts';
-import { annotations, kinds, labels } from '../../../src/lib/api/group.ts';
+import { annotations, kinds, labels, places } from '../../../src/lib/api/group.ts';
 import { sha224 } from '../../../src/lib/api/names.ts';
 import { bundleForTests, Cli } from '../../support/cli.ts';
 import { ServedCluster } from '../../support/served-cluster.ts';
@@ -247,6 +247,57 @@ describe('with the controller down', () => {
       { index: 0, state: 'running', ready: true },
       { index: 1, state: 'down' },
     ]);
+  });
+
+  /** The app's last change is `present`; its status is about that one, or about one before. The leader's last word is so many seconds old. */
+  async function addDeployment(id: 'present' | 'before', phase: 'Starting' | 'Failed', silentSeconds: number): Promise<void> {
+    await addApp('STARTED');
+    await cluster.memory.mergePatch(kinds.app, ns, 'app', { metadata: { annotations: { [annotations.deployId]: 'present' } } });
+    const deployment = { id, phase, since: '2026-01-01T00:00:00Z', message: 'It exited with code 1.' };
+    await cluster.memory.mergePatch(kinds.app, ns, 'app', { status: { deployment } }, { subresource: 'status' });
+    const renewed = new Date(Date.now() - silentSeconds * 1_000).toISOString();
+    const record = { name: places.leaderRecord, namespace: places.systemNamespace, annotations: { [annotations.leaderRenewed]: renewed } };
+    await cluster.add(kinds.runnerInfo, { metadata: record, spec: { runnerName: places.leaderRecord } });
+  }
+  const still = 'The controller does not answer: the deployment stands still until it runs again.';
+
+  it('app says that the deployment stands still, and nothing of the one before', async () => {
+    await addDeployment('before', 'Failed', 90);
+    const shown = await cli.run(['app', 'my-app']);
+    expect(shown).toMatchObject({ code: 0, stderr: '' });
+    expect(shown.stdout).toMatch(
+      new RegExp(`\n\nActive deployment with status DEPLOYING\nstrategy: +rolling\nmax-in-flight: +1\n\n${still}\n$`),
+    );
+    expect(shown.stdout).not.toMatch(/last deployment|It exited/);
+    const { deployment } = (JSON.parse((await cli.run(['app', 'my-app', '--json'])).stdout) as { result: { deployment: object } }).result;
+    expect(deployment).toEqual({
+      id: 'present',
+      phase: 'Accepted',
+      status: 'DEPLOYING',
+      strategy: 'rolling',
+      maxInFlight: 1,
+      standsStill: true,
+    });
+  });
+
+  it('app says the same of a deployment that the controller had begun, and nothing while one leads', async () => {
+    await addDeployment('present', 'Starting', 90);
+    const shown = await cli.run(['app', 'my-app']);
+    expect(shown.stdout).toMatch(new RegExp(`waiting for: +It exited with code 1\n\n${still}\n$`));
+    const renewed = { [annotations.leaderRenewed]: new Date().toISOString() };
+    const { leaderRecord, systemNamespace } = places;
+    await cluster.memory.mergePatch(kinds.runnerInfo, systemNamespace, leaderRecord, { metadata: { annotations: renewed } });
+    expect((await cli.run(['app', 'my-app'])).stdout).not.toContain(still);
+  });
+
+  it('app shows since when instances run that nobody has looked at', async () => {
+    await addApp('STARTED');
+    const told = { state: 'RUNNING' as const, ready: true, pod: 'set-new-0', timestamp: '2026-01-01T00:00:00Z' };
+    await cluster.memory.mergePatch(kinds.process, ns, 'web', { status: { instancesStatus: { '0': told } } }, { subresource: 'status' });
+    const marks = { [labels.appGuid]: 'app', [labels.guid]: 'web', [labels.podIndex]: '0' };
+    const conditions = [{ type: 'Ready', status: 'True' as const, lastTransitionTime: '2026-01-02T00:00:09Z' }];
+    await cluster.add(podType, { metadata: { name: 'set-new-0', namespace: ns, labels: marks }, status: { conditions } });
+    expect((await cli.run(['app', 'my-app'])).stdout).toMatch(/^#0 +running +2026-01-02T00:00:09Z /m);
   });
 
   it('a push whose build no controller processes is accepted, and does not change the app', async () => {

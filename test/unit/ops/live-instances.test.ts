@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { IndexedInstance } from '../../../src/lib/api/app.ts';
 import { instanceOf } from '../../../src/controller/instances/pod-state.ts';
 import type { Pod } from '../../../src/lib/api/pod-kind.ts';
@@ -66,6 +66,59 @@ test.each<[string, boolean, string | undefined, string]>([
   const seen = { ...made, status };
   expect(withPods([], process, [seen], 1)).toMatchObject([{ index: 0, timestamp: since }]);
   expect(instanceOf(seen, facts)).toMatchObject({ index: 0, since });
+});
+
+describe('an instance that the status told before', () => {
+  const at = (second: number): string => `2026-01-01T00:00:0${String(second)}Z`;
+  const was = (second: number, more: Partial<IndexedInstance> = {}): IndexedInstance => ({
+    ...told(0, 'a'),
+    timestamp: at(second),
+    ...more,
+  });
+  const since = (second: number, ready: boolean, born = 1): Stored<Pod> => {
+    const made = pod('a', 0, { ready });
+    const conditions = [
+      { type: 'PodScheduled', status: 'True' as const, lastTransitionTime: at(born) },
+      { type: 'Ready', status: ready ? ('True' as const) : ('False' as const), lastTransitionTime: at(second) },
+    ];
+    const running = { name: 'application', ready, started: true, restartCount: 0, image: '', imageID: '', state: { running: { startedAt: at(born) } } }; // prettier-ignore
+    return { ...made, metadata: { ...made.metadata, creationTimestamp: at(born) }, status: { conditions, containerStatuses: [running] } };
+  };
+
+  test.each<[string, IndexedInstance, Stored<Pod>, Partial<IndexedInstance>]>([
+    [
+      'a pod of that name that was made later, and is ready',
+      was(2),
+      since(8, true, 7),
+      { state: 'RUNNING', ready: true, timestamp: at(8) },
+    ],
+    [
+      'a pod of that name that was made later, and starts',
+      was(2),
+      since(8, false, 7),
+      { state: 'STARTING', ready: false, timestamp: at(8) },
+    ],
+    ['a pod that was made after a failure', was(2, { cause: 'crash' }), since(8, true, 7), { state: 'RUNNING', timestamp: at(8) }],
+    [
+      'the same pod, ready since a failure',
+      was(2, { state: 'CRASHED', cause: 'crash' }),
+      since(8, true),
+      { state: 'RUNNING', timestamp: at(8) },
+    ],
+    ['the same pod, ready again since', was(2), since(8, true), { state: 'RUNNING', timestamp: at(8) }],
+  ])('is replaced by %s', (_what, told, live, shown) => {
+    const [instance] = withPods([told], process, [live], 1);
+    expect(instance).toMatchObject({ index: 0, pod: 'a', ...shown });
+    expect(instance?.cause).toBeUndefined();
+  });
+
+  test.each<[string, IndexedInstance, Stored<Pod>]>([
+    ['as the pod says', was(8), since(8, true)],
+    ['later than the pod says', was(9, { state: 'CRASHED', ready: false }), since(8, false)],
+    ['with a cause that the pod does not know', was(2, { state: 'DOWN', cause: 'node-lost' }), since(8, false)],
+  ])('stays %s', (_what, told, live) => {
+    expect(withPods([told], process, [live], 1)).toEqual([told]);
+  });
 });
 
 test('two versions with the same index are one instance', () => {

@@ -114,6 +114,13 @@ describe('one app', () => {
     expect(text(renderApp({ ...app, deployment: { ...rolling, status: 'DEPLOYED', phase: 'Serving' } }))).not.toContain('deployment');
   });
 
+  it('says of a deployment that no controller moves that it stands still', () => {
+    const accepted = { ...rolling, status: 'DEPLOYING', phase: 'Accepted', standsStill: true } as const;
+    expect(text(renderApp({ ...app, deployment: accepted }))).toMatch(
+      /\nActive deployment with status DEPLOYING\nstrategy: +rolling\nmax-in-flight: +1\n\nThe controller does not answer: the deployment stands still until it runs again\.$/,
+    );
+  });
+
   it('shows a paused canary with its step and the two commands that end the pause', () => {
     const paused = { ...rolling, strategy: 'canary', status: 'PAUSED', phase: 'Paused', message: 'x', canary: { step: 1, steps: 3 }, next: { continue: 'kf continue-deployment my-app', cancel: 'kf cancel-deployment my-app' } } as const; // prettier-ignore
     expect(text(renderApp({ ...app, deployment: paused }))).toContain(

@@ -1,7 +1,7 @@
 // Reads one app with its processes and instances.
 
 import { addressesOf, desiredInstances, effectiveCommand, processesOf } from '../../api/app.ts';
-import { kinds, labels } from '../../api/group.ts';
+import { annotations, kinds, labels } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
 import { canaryOf, deploymentStateOf, isActive, maxInFlightOf, rolloutOf, strategyOf } from '../../api/rollout.ts';
 import type { DeploymentDetails } from '../../api/deployment-details.ts';
@@ -10,6 +10,7 @@ import type { CFApp, CFBuild, CFProcess, CFRoute } from '../../api/types.generat
 import { defined } from '../../defined.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { LiveInstances } from '../instances/live.ts';
+import { isControllerSilent } from '../controller-wait.ts';
 
 const stateOf = (app: Stored<CFApp>): AppState => (app.spec.desiredState === 'STARTED' ? 'started' : 'stopped');
 
@@ -44,17 +45,21 @@ function processDetails(
   };
 }
 
-function deploymentDetails({ bin }: SpaceSession, app: Stored<CFApp>): DeploymentDetails | undefined {
-  const deployment = app.status?.deployment;
-  if (deployment === undefined) return undefined;
-  const { id, phase, reason, message, since } = deployment;
+async function deploymentDetails(session: SpaceSession, app: Stored<CFApp>): Promise<DeploymentDetails | undefined> {
+  const known = app.status?.deployment;
+  if (known === undefined) return undefined;
   const status = deploymentStateOf(app) ?? 'STOPPED';
+  const isActiveNow = isActive(status);
+  const id = app.metadata.annotations?.[annotations.deployId] ?? known.id;
+  // What the status says of the change before is not true of this one.
+  const { phase, reason, message, since } = isActiveNow && known.id !== id ? { phase: 'Accepted' } : known;
   const { displayName } = app.spec;
+  const { bin } = session;
   const next = { continue: `${bin} continue-deployment ${displayName}`, cancel: `${bin} cancel-deployment ${displayName}` };
   const { instanceSteps } = rolloutOf(app) ?? {};
   const canary = instanceSteps === undefined ? undefined : canaryOf(app);
   return {
-    id,
+    id: isActiveNow ? id : known.id,
     phase,
     status,
     strategy: strategyOf(app),
@@ -62,6 +67,7 @@ function deploymentDetails({ bin }: SpaceSession, app: Stored<CFApp>): Deploymen
     ...(status === 'PAUSED' ? { next } : {}),
     ...defined({ canary: canary && { step: canary.step, steps: canary.steps } }),
     ...defined({ reason, message, since }),
+    ...(isActiveNow && (await isControllerSilent(session)) ? { standsStill: true } : {}),
   };
 }
 
@@ -109,14 +115,14 @@ export async function describeApp(session: SpaceSession, app: Stored<CFApp>, kno
   const { cluster, space, signal } = session;
   const guid = app.metadata.name;
   const options = { ns: space.guid, signal };
-  const [processes, routes, { build, image }, live] = await Promise.all([
+  const [processes, routes, { build, image }, live, deployment] = await Promise.all([
     known.processes ?? cluster.list(kinds.process, { ...options, labelSelector: `${labels.appGuid}=${guid}` }).then(({ items }) => items),
     known.routes ?? cluster.list(kinds.route, options).then(({ items }) => items),
     readDroplet(session, app, known),
     readInstances(session, app, known),
+    deploymentDetails(session, app),
   ]);
   const stack = build?.status?.droplet?.stack ?? app.spec.lifecycle.data.stack;
-  const deployment = deploymentDetails(session, app);
   return {
     name: app.spec.displayName,
     guid,

@@ -87,8 +87,17 @@ function instanceOf(pod: Stored<Pod>): IndexedInstance {
   };
 }
 
+/** An instance in the status may be of an earlier pod of that name, or its pod has changed since, while no controller looked at it. */
+function isOutdated(told: IndexedInstance, pod: Stored<Pod>): boolean {
+  const isLater = (time: string | undefined): boolean => Date.parse(time ?? '') > Date.parse(told.timestamp ?? '');
+  if (isLater(pod.metadata.creationTimestamp)) return true;
+  // Why an instance does not serve, for example because its node is lost, is known to the controller only.
+  return (told.cause === undefined || isReady(pod)) && isLater(instanceOf(pod).timestamp);
+}
+
 /**
- * Instances without a pod are down, or left out when they are not wanted; pods that are not in the status yet are added.
+ * Instances without a pod are down, or left out when they are not wanted; pods that are not in the status yet are added, and so is what has happened
+ * to a pod since the status was written.
  * @param instances by index, as {@link instancesOf} returns them
  * @param wanted number of instances that should exist
  */
@@ -101,8 +110,12 @@ export function withPods(
   const live = pods.filter(
     ({ metadata }) => metadata.labels?.[labels.guid] === process.metadata.name && metadata.deletionTimestamp === undefined,
   );
-  const names = new Set(live.map(({ metadata }) => metadata.name));
-  const told = instances.filter(({ pod }) => pod !== undefined && names.has(pod));
+  const byName = new Map(live.map((pod) => [pod.metadata.name, pod]));
+  const told = instances.flatMap((instance): IndexedInstance[] => {
+    const pod = byName.get(instance.pod ?? '');
+    if (pod === undefined) return [];
+    return [isOutdated(instance, pod) ? { ...instanceOf(pod), index: instance.index } : instance];
+  });
   const untold = live
     .map(instanceOf)
     .filter(
