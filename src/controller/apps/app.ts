@@ -178,29 +178,21 @@ function readiness(app: Stored<CFApp>, processes: readonly Stored<CFProcess>[], 
   return readyStatement;
 }
 
-/**
- * Instances run by this change. Of an app without any, nobody knows whether its newest version serves; what a process says of the time without them
- * does not count.
- */
-function isRunBy(app: Stored<CFApp>, processes: readonly Stored<CFProcess>[], { id }: DeploymentStatus): boolean {
-  const isNew = ({ metadata, status }: Stored<CFProcess>): boolean => status?.observedGeneration === metadata.generation;
-  return processes.some((process) => wantedInstances(app, process) > 0 && process.status?.rollout?.id === id && isNew(process));
+/** The app was scaled to 0 before any instance of its version served. Status of kf 0.1.0, in which versions have no `uid`, does not say so. */
+function hasNotServed({ generations = [] }: DeploymentStatus): boolean {
+  const current = generations.filter(({ state }) => state === 'Current');
+  return current.length > 0 && current.every(({ served, uid }) => served !== true && uid !== undefined);
 }
 
 /** With the newest revision as the deployed one when all of it serves; a failed or canceled one, and one that never served, leaves the former. */
-function revisionStatus(
-  app: Stored<CFApp>,
-  processes: readonly Stored<CFProcess>[],
-  revision: AppRevision | undefined,
-  deployment: DeploymentStatus,
-): AppRevision | undefined {
+function revisionStatus(app: Stored<CFApp>, revision: AppRevision | undefined, deployment: DeploymentStatus): AppRevision | undefined {
   const serves =
     revision !== undefined &&
     deployment.phase === 'Serving' &&
     revision.change === changeOf(app) &&
     revision.version > 0 &&
     !isCanceled(app) &&
-    isRunBy(app, processes, deployment);
+    !hasNotServed(deployment);
   return serves ? { ...revision, deployed: revision.version } : revision;
 }
 
@@ -227,7 +219,7 @@ async function write(
     vcapApplicationSecretName: vcapApplicationSecretName(app),
     vcapServicesSecretName: vcapServicesSecretName(app),
     deployment,
-    ...defined({ revision: revisionStatus(app, processes, revision, deployment) }),
+    ...defined({ revision: revisionStatus(app, revision, deployment) }),
     conditions: conditionsWith(app, claimed, readiness(app, processes, actualState, error)),
   };
   await writeStatus(context, kinds.app, app, status);

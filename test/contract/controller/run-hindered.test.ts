@@ -72,18 +72,6 @@ test('the version that serves is scaled while a change is hindered, and its inst
   await scene.until(() => expect(running(scene)).toEqual({ 'good:2': 1 }));
 });
 
-test('a change that was hindered until it failed is not called deployed when the app is scaled to 0', async () => {
-  await startScene();
-  await reported(scene, await scene.deploy('good:1'), 'Serving');
-  await scene.until(() => expect(scene.app()?.status?.revision).toMatchObject({ deployed: 1 }));
-  await bind();
-  const id = await scene.deploy('good:2', { rev: '1' });
-  await failsHindered(id, 'BindingNotReady');
-  await patchWeb({ spec: { desiredInstances: 0 } });
-  await reported(scene, id, 'Serving');
-  expect(scene.app()?.status?.revision).toMatchObject({ version: 2, deployed: 1 });
-});
-
 test('a canceled change is over, also when a process that is new with it was hindered', async () => {
   await startScene();
   const processTypes = ['web', 'worker'];
