@@ -3,7 +3,7 @@
 import { otherProcessFailed } from '../../lib/api/group.ts';
 import { isHeld } from '../../lib/api/held.ts';
 import type { Stored } from '../../lib/api/object.ts';
-import { noInstances } from '../../lib/api/rollout.ts';
+import { isCanceled, noInstances } from '../../lib/api/rollout.ts';
 import type { CFApp, CFProcess, DeploymentStatus } from '../../lib/api/types.generated.ts';
 import { defined } from '../../lib/defined.ts';
 import { wantedInstances } from '../relations.ts';
@@ -34,8 +34,8 @@ function progressOfApp(app: Stored<CFApp>, processes: readonly Stored<CFProcess>
   // A process that waits for the next start has no part in this one.
   const waits = (process: Stored<CFProcess>): boolean => isHeld(app, process) && process.status?.rollout === undefined;
   // A canary that was scaled to 0 is still to be decided.
-  const isCanary = ({ status }: Stored<CFProcess>): boolean => status?.rollout?.id === deployId && status.rollout.step !== undefined;
-  const isAwaited = (process: Stored<CFProcess>): boolean => (wantedInstances(app, process) > 0 || isCanary(process)) && !waits(process);
+  const isPaused = ({ status }: Stored<CFProcess>): boolean => status?.rollout?.id === deployId && status.rollout.phase === 'Paused';
+  const isAwaited = (process: Stored<CFProcess>): boolean => (wantedInstances(app, process) > 0 || isPaused(process)) && !waits(process);
   const relevant = isStopped ? processes : processes.filter(isAwaited);
   const rollouts = relevant.flatMap(({ status }) => (status?.rollout?.id === deployId ? [status.rollout] : []));
   // A process of a stopped app that has never run reports nothing, and nothing is expected of it.
@@ -46,7 +46,7 @@ function progressOfApp(app: Stored<CFApp>, processes: readonly Stored<CFProcess>
   if (worst?.phase === 'Failed') return progressOf(worst);
   if (unreported.length > 0) return { phase: 'Pending', reason: 'Reconciling', message: 'Waiting for the processes of the app.' };
   if (worst !== undefined) return progressOf(worst);
-  return isStopped ? { phase: 'Stopped' } : { phase: 'Serving', message: noInstances };
+  return isStopped ? { phase: 'Stopped' } : { phase: 'Serving', message: noInstances, ...(isCanceled(app) ? { canceled: true } : {}) };
 }
 
 /** The app's `status.deployment`. `since` changes only when the phase changes. */

@@ -36,3 +36,14 @@ export async function wanted(scene: RunScene, type: string, more: object = {}): 
     spec: { desiredInstances: 1, ...more },
   });
 }
+
+/** Weights of web by image. */
+export function weights(scene: RunScene): Record<string, number> {
+  const parts = (scene.web()?.status?.serving ?? '').split(',').map((part) => part.split('='));
+  const imageOf = (hash = '') =>
+    scene.cluster.all(kinds.appWorkload).find(({ metadata }) => metadata.name?.endsWith(`-${hash}`) === true)?.spec.image;
+  return Object.fromEntries(parts.map(([hash, weight]) => [imageOf(hash) ?? '', Number(weight)]));
+}
+
+/** Lets a paused canary go on to this step, as kf does. */
+export const permit = (scene: RunScene, step: number): Promise<void> => scene.patchApp({ spec: { rollout: { step } } });

@@ -6,21 +6,11 @@ import { annotations, kinds, labels } from '../../../src/lib/api/group.ts';
 import { podType } from '../../../src/lib/api/pod-kind.ts';
 import { revisionsName } from '../../../src/lib/api/revisions.ts';
 import { readVerdicts } from '../../../src/lib/api/verdicts.ts';
-import { cancel, processOf, reported, running, scaled, wanted } from './deployment-scene.ts';
+import { cancel, permit, processOf, reported, running, scaled, wanted, weights } from './deployment-scene.ts';
 import { appGuid, ns, startRunScene, type RunScene } from './run-scene.ts';
 
 let scene: RunScene;
 afterEach(() => scene.stop());
-
-/** Weights of web by image. */
-function weights(): Record<string, number> {
-  const parts = (scene.web()?.status?.serving ?? '').split(',').map((part) => part.split('='));
-  const imageOf = (hash = '') =>
-    scene.cluster.all(kinds.appWorkload).find(({ metadata }) => metadata.name?.endsWith(`-${hash}`) === true)?.spec.image;
-  return Object.fromEntries(parts.map(([hash, weight]) => [imageOf(hash) ?? '', Number(weight)]));
-}
-
-const permit = (step: number): Promise<void> => scene.patchApp({ spec: { rollout: { step } } });
 
 test('a canary pauses after each step with its share of the requests, and goes on from there with another controller', async () => {
   scene = await startRunScene();
@@ -28,69 +18,20 @@ test('a canary pauses after each step with its share of the requests, and goes o
   await scaled(scene, 4);
   const id = await scene.deploy('good:2', { rollout: { strategy: 'canary', instanceSteps: [10, 50] } });
   await reported(scene, id, 'Paused', { step: 1, reason: 'Canary' });
-  expect([running(scene), weights()]).toEqual([
+  expect([running(scene), weights(scene)]).toEqual([
     { 'good:1': 4, 'good:2': 1 },
     { 'good:1': 90, 'good:2': 10 },
   ]);
   await scene.restartController();
-  await permit(2);
+  await permit(scene, 2);
   await reported(scene, id, 'Paused', { step: 2 });
   await scene.until(() => expect(running(scene)).toEqual({ 'good:1': 3, 'good:2': 2 }));
-  expect(weights()).toEqual({ 'good:1': 50, 'good:2': 50 });
+  expect(weights(scene)).toEqual({ 'good:1': 50, 'good:2': 50 });
   expect(scene.app()?.status?.revision).toMatchObject({ version: 2, deployed: 1 });
-  await permit(3);
+  await permit(scene, 3);
   await reported(scene, id, 'Serving');
-  await scene.until(() => expect([running(scene), weights()]).toEqual([{ 'good:2': 4 }, { 'good:2': 1 }]));
+  await scene.until(() => expect([running(scene), weights(scene)]).toEqual([{ 'good:2': 4 }, { 'good:2': 1 }]));
   await scene.until(() => expect(scene.app()?.status?.revision).toMatchObject({ version: 2, deployed: 2 }));
-});
-
-test('a paused canary whose app is scaled to 0 and up again stays at its step, beside the version before', async () => {
-  scene = await startRunScene();
-  await reported(scene, await scene.deploy('good:1'), 'Serving');
-  const id = await scene.deploy('good:2', { rollout: { strategy: 'canary', instanceSteps: [10] } });
-  await reported(scene, id, 'Paused', { step: 1 });
-  const phases = new Set<string | undefined>();
-  scene.cluster.intercept = () => void phases.add(scene.app()?.status?.deployment?.phase);
-  await scaled(scene, 0);
-  await scene.until(() => expect(running(scene)).toEqual({}));
-  await scene.restartController();
-  await scene.cluster.mergePatch(kinds.process, ns, scene.web()?.metadata.name ?? '', { spec: { desiredInstances: 2 } });
-  await scene.until(() => expect([running(scene), weights()]).toEqual([{ 'good:1': 2, 'good:2': 1 }, { 'good:1': 90, 'good:2': 10 }])); // prettier-ignore
-  expect([[...phases], scene.app()?.status?.revision]).toMatchObject([['Paused'], { version: 2, deployed: 1 }]);
-  await permit(2);
-  await reported(scene, id, 'Serving');
-  await scene.until(() => expect(running(scene)).toEqual({ 'good:2': 2 }));
-});
-
-test('a paused canary that is pushed again stays at its step, and a change that leaves it as it is does not promote it', async () => {
-  scene = await startRunScene();
-  await reported(scene, await scene.deploy('good:1'), 'Serving');
-  await scaled(scene, 4);
-  await reported(scene, await scene.deploy('good:2', { rollout: { strategy: 'canary', instanceSteps: [25] } }), 'Paused', { step: 1 });
-  const most = new Set<number | undefined>();
-  scene.cluster.intercept = () => void most.add(running(scene)['good:2']);
-  const again = { id: 'again', strategy: 'canary', instanceSteps: [25] };
-  await scene.patchApp({ metadata: { annotations: { [annotations.deployId]: 'again' } }, spec: { rollout: again } });
-  await reported(scene, 'again', 'Paused', { step: 1 });
-  await scene.until(() => expect(scene.web()?.status?.rollout?.phase).toBe('Paused'));
-  expect([[...most], scene.app()?.status?.revision]).toMatchObject([[1], { version: 2, deployed: 1 }]);
-});
-
-test('a paused canary that is canceled returns to the same generation as before, and makes no revision', async () => {
-  scene = await startRunScene();
-  await reported(scene, await scene.deploy('good:1'), 'Serving');
-  const before = scene.cluster.all(kinds.appWorkload).map(({ metadata }) => metadata.uid);
-  const id = await scene.deploy('good:2', { rev: '1', rollout: { strategy: 'canary' } });
-  await reported(scene, id, 'Paused', { step: 1 });
-  expect(weights()).toEqual({ 'good:1': 1, 'good:2': 1 });
-  await cancel(scene, 'build-1');
-  await reported(scene, id, 'Serving', { canceled: true });
-  await scene.until(() => expect(scene.cluster.all(kinds.appWorkload).map(({ metadata }) => metadata.uid)).toEqual(before));
-  expect([running(scene), weights()]).toEqual([{ 'good:1': 1 }, { 'good:1': 1 }]);
-  expect(scene.app()?.status?.revision).toMatchObject({ version: 2, deployed: 1 });
-  await scene.restartController();
-  await scaled(scene, 2);
-  expect(running(scene)).toEqual({ 'good:1': 2 });
 });
 
 test('a canceled canary gets nothing although an instance of the version before crashes, which says so', async () => {
@@ -102,7 +43,7 @@ test('a canceled canary gets nothing although an instance of the version before 
   await reported(scene, id, 'Paused', { step: 1 });
   await cancel(scene, 'build-1');
   await reported(scene, id, 'Failed', { canceled: true, cause: 'exit-code' });
-  await scene.until(() => expect([running(scene), weights()]).toEqual([{ 'lame:1': 3 }, { 'lame:1': 1 }]));
+  await scene.until(() => expect([running(scene), weights(scene)]).toEqual([{ 'lame:1': 3 }, { 'lame:1': 1 }]));
   // The crash is not that of the revision which was canceled.
   expect(scene.app()?.status?.revision).toMatchObject({ version: 2, change: `1/${id}` });
   expect(readVerdicts(scene.cluster.peek(configMapType, ns, revisionsName(appGuid)))).toEqual([]);
@@ -126,7 +67,7 @@ test('a canary that crashes has failed, and the version before has all requests'
   await reported(scene, await scene.deploy('good:1'), 'Serving');
   const id = await scene.deploy('crash:1', { rollout: { strategy: 'canary', instanceSteps: [10] } });
   await reported(scene, id, 'Failed', { reason: 'Crashed' });
-  await scene.until(() => expect([running(scene), weights()]).toEqual([{ 'good:1': 1 }, { 'good:1': 1 }]));
+  await scene.until(() => expect([running(scene), weights(scene)]).toEqual([{ 'good:1': 1 }, { 'good:1': 1 }]));
 });
 
 test('the canary of one instance that a version which crashes overtakes gets no more requests, and nothing returns to it', async () => {
@@ -135,11 +76,11 @@ test('the canary of one instance that a version which crashes overtakes gets no 
   await reported(scene, await scene.deploy('good:2', { rollout: { strategy: 'canary', instanceSteps: [10] } }), 'Paused', { step: 1 });
   const most: number[] = [];
   scene.cluster.intercept = () => {
-    const { 'good:1': before = 0, 'good:2': canary = 0 } = weights();
+    const { 'good:1': before = 0, 'good:2': canary = 0 } = weights(scene);
     most.push(canary / Math.max(1, before + canary));
   };
   await reported(scene, await scene.deploy('crash:3'), 'Failed', { reason: 'Crashed' });
-  await scene.until(() => expect([running(scene), weights()]).toEqual([{ 'good:1': 1 }, { 'good:1': 1 }]));
+  await scene.until(() => expect([running(scene), weights(scene)]).toEqual([{ 'good:1': 1 }, { 'good:1': 1 }]));
   expect(Math.max(...most)).toBeLessThanOrEqual(0.1);
 });
 
@@ -152,7 +93,7 @@ test('other processes wait until the canary has ended, and one that is new goes 
   await wanted(scene, 'clock');
   await reported(scene, id, 'Paused');
   expect([running(scene, 'worker'), running(scene, 'clock')]).toEqual([{ 'good:1': 1 }, {}]);
-  await permit(2);
+  await permit(scene, 2);
   const both = { 'good:2': 1 };
   await scene.until(() => expect([running(scene), running(scene, 'worker'), running(scene, 'clock')]).toEqual([both, both, both]));
   await reported(scene, id, 'Serving');
@@ -176,7 +117,7 @@ test('processes that served return with the one that failed, and nothing falls b
   const half = await scene.deploy('half:2', { processTypes });
   await reported(scene, half, 'Failed', failure);
   await settled('good:1');
-  await scene.until(() => expect(weights()).toEqual({ 'good:1': 1 }));
+  await scene.until(() => expect(weights(scene)).toEqual({ 'good:1': 1 }));
   await reported(scene, half, 'Failed', failure);
   expect(scene.web()?.status?.rollout).toMatchObject({ phase: 'Failed', reason: 'OtherProcessFailed' });
   expect(scene.app()?.status?.revision).toMatchObject({ version: 2, deployed: 1 });
@@ -257,7 +198,7 @@ test('a process that a canceled change did not touch returns to the version of t
   await cancel(scene, 'build-1');
   await reported(scene, 'third', 'Serving', { canceled: true });
   await scene.until(() => expect([running(scene), running(scene, 'worker')]).toEqual([{ 'tight:1': 1 }, {}]));
-  await scene.until(() => expect(weights()).toEqual({ 'tight:1': 1 }));
+  await scene.until(() => expect(weights(scene)).toEqual({ 'tight:1': 1 }));
 });
 
 test('a process that a change does not touch, and that crashes, has the version in its place that served last', async () => {

@@ -1,13 +1,7 @@
 // Autoscalers of an app's processes: Kubernetes' own, which set the number of instances.
 
 import { processesOf } from '../../api/app.ts';
-import {
-  autoscalerType,
-  describeAutoscaler,
-  metricsBeside,
-  settingsOf,
-  type AutoscalerSettings,
-} from '../../api/autoscaler.ts';
+import { autoscalerType, describeAutoscaler, metricsBeside, settingsOf, type AutoscalerSettings } from '../../api/autoscaler.ts';
 import { kinds, labels } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
 import type { Autoscaler } from '../../api/results.ts';

@@ -71,10 +71,10 @@ export async function endInTurn(session: SpaceSession, turns: Turns): Promise<bo
   const others = pods.filter((pod) => !isReady(pod));
   const wanted = Math.max(turns.replicas, ready.length);
   const ended = new Set<string>();
-  for (const group of [others, ...ready.map((pod) => [pod])]) {
+  for (const group of [others, ...ready.map((pod) => [pod])].filter(({ length }) => length > 0)) {
     throwIfAborted(signal);
     if (!(await turns.mayEnd())) return false;
-    if (wanted === 1 && group.length > 0) turns.onlyOne();
+    if (wanted === 1 && group !== others) turns.onlyOne();
     for (const { metadata } of group) ended.add(metadata.uid);
     await Promise.all(group.map((pod) => endInstance(session, pod)));
     await waitForReady(session, turns, { wanted, ended });
