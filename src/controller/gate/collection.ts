@@ -1,6 +1,7 @@
 // Collects one repository: removes its links to manifests that nothing refers to any more, and to their layers. The sweep removes the blobs afterwards.
 
 import type { BlobSize, Collected, CollectionRequest } from '../../lib/api/gate-status.ts';
+import { readNames } from './manifest-text.ts';
 import type { Link, LinkKind, Repository, Tag } from './repository.ts';
 
 interface Content {
@@ -24,41 +25,25 @@ async function contentOf(repository: Repository): Promise<Content> {
 }
 
 const digestText = /^sha256:([0-9a-f]{64})$/;
-const hexOf = (entry: unknown): string | undefined => {
-  const digest: unknown = (entry as { digest?: unknown } | null | undefined)?.digest;
-  return typeof digest === 'string' ? digestText.exec(digest)?.[1] : undefined;
-};
-const hexesOf = (entries: unknown): string[] => (Array.isArray(entries) ? entries.flatMap((entry) => hexOf(entry) ?? []) : []);
 
-/** What a manifest or an index refers to. @throws Error if the text is not JSON: then it is not known what it needs */
-export function referencesOf(text: string): { manifests: string[]; layers: string[] } {
-  const manifest = JSON.parse(text) as Partial<Record<'config' | 'layers' | 'blobs' | 'manifests', unknown>> | null;
-  return {
-    manifests: hexesOf(manifest?.manifests),
-    layers: [...hexesOf([manifest?.config]), ...hexesOf(manifest?.layers), ...hexesOf(manifest?.blobs)],
-  };
-}
-
-interface Marked {
-  manifests: Set<string>;
-  layers: Set<string>;
-}
+type Digests<S> = Record<LinkKind, S>;
 
 /**
- * Everything that the manifests need, through any number of indexes.
- * @param linked the repository's manifests; an index may also name others
+ * Everything that the manifests need, through any number of indexes. What a manifest names and the repository has no link to is left out: the registry
+ * gives it to nobody as a part of this repository, so it is not read either, and what is kept in memory has an end.
  * @throws Error if it is not known what one of those needs: its text may not be on the volume yet while a backup fills it
  */
-async function mark(repository: Repository, roots: readonly string[], linked: ReadonlySet<string>): Promise<Marked> {
-  const marked: Marked = { manifests: new Set(roots), layers: new Set() };
+async function mark(
+  repository: Repository,
+  roots: readonly string[],
+  linked: Digests<ReadonlySet<string>>,
+): Promise<Digests<ReadonlySet<string>>> {
+  const marked: Digests<Set<string>> = { manifest: new Set(roots), layer: new Set() };
   // A set is visited in the order of its growth, with what is added meanwhile.
-  for (const digest of marked.manifests) {
+  for (const digest of marked.manifest) {
     const text = await repository.manifest(digest);
-    if (text === undefined && linked.has(digest)) throw new Error(`the volume does not have the manifest sha256:${digest}`);
-    if (text === undefined) continue;
-    const needed = referencesOf(text);
-    for (const manifest of needed.manifests) marked.manifests.add(manifest);
-    for (const layer of needed.layers) marked.layers.add(layer);
+    if (text === undefined) throw new Error(`the volume does not have the manifest sha256:${digest}`);
+    readNames(text, (kind, named) => void (linked[kind].has(named) && marked[kind].add(named)));
   }
   return marked;
 }
@@ -82,17 +67,18 @@ export async function collect(repository: Repository, request: CollectionRequest
   const kept = keptBy(request, tags);
   const referenced = manifests.filter(({ digest }) => kept.has(digest)).map(({ digest }) => digest);
   const young = manifests.filter((link) => !isOld(link)).map(({ digest }) => digest);
-  const linked = new Set(manifests.map(({ digest }) => digest));
+  const digestsOf = (links: readonly Link[]): Set<string> => new Set(links.map(({ digest }) => digest));
+  const linked = { manifest: digestsOf(manifests), layer: digestsOf(layers) };
   const marked = await mark(repository, [...referenced, ...young], linked);
   const surplus: Record<LinkKind, string[]> = {
-    manifest: manifests.filter(({ digest }) => !marked.manifests.has(digest)).map(({ digest }) => digest),
-    layer: layers.filter((link) => !marked.layers.has(link.digest) && isOld(link)).map(({ digest }) => digest),
+    manifest: manifests.filter(({ digest }) => !marked.manifest.has(digest)).map(({ digest }) => digest),
+    layer: layers.filter((link) => !marked.layer.has(link.digest) && isOld(link)).map(({ digest }) => digest),
   };
   const collected: Collected = { manifests: surplus.manifest.length, layers: surplus.layer.length };
   if (request.dryRun === true) return { ...collected, blobs: await sizesOf(repository, [...surplus.manifest, ...surplus.layer]) };
-  for (const digest of (await mark(repository, referenced, linked)).manifests) await repository.use('manifest', digest, now);
+  for (const digest of (await mark(repository, referenced, linked)).manifest) await repository.use('manifest', digest, now);
   for (const tag of tags) {
-    if (marked.manifests.has(tag.digest ?? '')) await repository.forgetHistory(tag.name, (digest) => marked.manifests.has(digest));
+    if (marked.manifest.has(tag.digest ?? '')) await repository.forgetHistory(tag.name, (digest) => marked.manifest.has(digest));
     else if (isOld(tag)) await repository.removeTag(tag.name);
   }
   for (const kind of ['manifest', 'layer'] as const) for (const digest of surplus[kind]) await repository.unlink(kind, digest);

@@ -1,10 +1,11 @@
 // One repository in the registry's files: its links to manifests and layers, and its tags. The time of a link's file is when it was last used.
 // https://github.com/distribution/distribution/blob/v3.0.0/registry/storage/paths.go
 
-import { readFile, rm, utimes } from 'node:fs/promises';
+import { rm, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { defined } from '../../lib/defined.ts';
-import { factsOf, isGone, namesOneByOne } from './files.ts';
+import { factsOf, isGone, namesOneByOne, readAtMost } from './files.ts';
+import { mostManifestBytes } from './manifest-text.ts';
 
 export const hexDigest = /^[0-9a-f]{64}$/;
 export const tagName = /^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$/;
@@ -15,6 +16,8 @@ export type LinkKind = 'manifest' | 'layer';
 /** The folder of a repository's links of a kind. */
 export const linkFolders: Record<LinkKind, string> = { layer: '_layers/sha256', manifest: '_manifests/revisions/sha256' };
 const tagsFolder = '_manifests/tags';
+/** A link is `sha256:` and 64 digits. */
+const mostLinkBytes = 1024;
 
 export interface Link {
   /** 64 hexadecimal digits. */
@@ -61,8 +64,8 @@ export class Repository {
 
   /** The manifest that a tag names now. */
   async digestOf(tag: string): Promise<string | undefined> {
-    const text = await this.#textOf(join(this.#folder, tagsFolder, tag, 'current/link'));
-    return /^sha256:([0-9a-f]{64})$/.exec((text ?? '').trim())?.[1];
+    const text = await readAtMost(join(this.#folder, tagsFolder, tag, 'current/link'), mostLinkBytes);
+    return /^sha256:([0-9a-f]{64})$/.exec((text ?? '').toString().trim())?.[1];
   }
 
   /** Remembers that a link is in use. Nothing happens if there is no such link. */
@@ -96,23 +99,14 @@ export class Repository {
     return false;
   }
 
-  /** The text of a manifest; undefined if the volume does not have it. */
-  async manifest(digest: string): Promise<string | undefined> {
-    return this.#textOf(this.#blobFile(digest));
+  /** The text of a manifest; undefined if the volume does not have it. @throws Error if it is too large for a manifest */
+  async manifest(digest: string): Promise<Buffer | undefined> {
+    return readAtMost(this.#blobFile(digest), mostManifestBytes);
   }
 
   /** Size of a blob; 0 if the volume does not have it. */
   async sizeOf(digest: string): Promise<number> {
     return (await factsOf(this.#blobFile(digest)))?.size ?? 0;
-  }
-
-  async #textOf(file: string): Promise<string | undefined> {
-    try {
-      return await readFile(file, 'utf8');
-    } catch (error) {
-      if (isGone(error)) return undefined;
-      throw error;
-    }
   }
 
   #linkFolder(kind: LinkKind, digest: string): string {

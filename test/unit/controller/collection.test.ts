@@ -1,9 +1,11 @@
 // What a collection of the registry keeps, on folders in the layout of CNCF distribution.
 
+import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { collect } from '../../../src/controller/gate/collection.ts';
 import { RepositoryUse } from '../../../src/controller/gate/repository-use.ts';
@@ -137,6 +139,43 @@ describe('a collection', () => {
     renameSync(aside, file);
     expect(await run(keep)).toEqual({ manifests: 1, layers: 2 });
     expect(['own', 'inner', 'old'].map((text) => has('_layers', hex(text)))).toEqual([true, true, false]);
+  });
+
+  test('does not read what an index names that is no manifest of the repository, however large it is', async () => {
+    const huge = blob('huge');
+    truncateSync(root('blobs/sha256', huge.slice(0, 2), huge, 'data'), 3 * 1024 ** 3);
+    const old = image('old', ['old']);
+    const elsewhere = blob(JSON.stringify({ layers: [{ digest: `sha256:${layer('own')}` }] }));
+    const named = [huge, elsewhere].map((digest) => ({ digest: `sha256:${digest}` }));
+    const index = manifest({ config: {}, layers: [], manifests: named, MANIFESTS: null });
+    expect(await run([`sha256:${index}`])).toEqual({ manifests: 1, layers: 3 });
+    expect([has('_manifests/revisions', index), has('_manifests/revisions', old), has('_layers', hex('own'))]).toEqual([
+      true,
+      false,
+      false,
+    ]);
+  });
+
+  test('removes nothing from a repository with a manifest that is larger than the registry takes', async () => {
+    const [large, old] = [manifest({ layers: [], annotations: { a: ' '.repeat(4 * 1024 * 1024) } }), image('old', ['old'])];
+    await expect(run([`sha256:${large}`])).rejects.toThrow('at most 4194304');
+    expect(has('_manifests/revisions', old)).toBe(true);
+    expect(await run([])).toEqual({ manifests: 2, layers: 2 });
+  });
+
+  test('needs no more memory for a manifest than the gate has, whatever is in it', { timeout: 60_000 }, async () => {
+    const kept = layer('kept');
+    const objects = Array.from({ length: 1_390_000 }, () => ({}));
+    const [many, digest] = [manifest({ other: objects, layers: [{ digest: `sha256:${kept}` }] }), layer('surplus')];
+    const program = `
+      const { collect } = await import(${JSON.stringify(new URL('../../../src/controller/gate/collection.ts', import.meta.url).href)});
+      const { ImageStore } = await import(${JSON.stringify(new URL('../../../src/controller/gate/store.ts', import.meta.url).href)});
+      const repository = new ImageStore(${JSON.stringify(folder)}).repository('${repository}');
+      console.log(JSON.stringify(await collect(repository, { keep: ['sha256:${many}'], unusedSince: ${now / 1000 - 3_600} }, ${now})));`;
+    const gateHeap = ['--max-old-space-size=64', '--input-type=module', '-e', program];
+    const { stdout } = await promisify(execFile)(process.execPath, gateHeap);
+    expect(JSON.parse(stdout)).toEqual({ manifests: 0, layers: 1 });
+    expect([has('_layers', kept), has('_layers', digest)]).toEqual([true, false]);
   });
 
   test('removes a manifest whose text the volume has lost, with its layers, when nothing names it any more', async () => {
