@@ -31,7 +31,7 @@ export default class Rebuild extends KfCommand<RebuildResult> {
     return result;
   }
 
-  protected override exitCode({ dryRun, lost }: RebuildResult): number {
-    return lost.some(({ state }) => state === 'failed' || (state === 'push' && !dryRun)) ? 1 : 0;
+  protected override exitCode({ dryRun, lost, leftOut }: RebuildResult): number {
+    return leftOut.length > 0 || lost.some(({ state }) => state === 'failed' || (state === 'push' && !dryRun)) ? 1 : 0;
   }
 }

@@ -7,6 +7,7 @@ export interface RebuildView {
   dryRun: boolean;
   intact: number;
   lost: readonly { app: string; org: string; space: string; image: string; state: string; message?: string }[];
+  leftOut: readonly { org: string; space: string }[];
 }
 
 const words: Readonly<Record<string, string>> = {
@@ -18,9 +19,10 @@ const words: Readonly<Record<string, string>> = {
 
 const digestOf = (image: string): string => image.slice(image.lastIndexOf('@') + 1);
 
-export function renderRebuild({ dryRun, intact, lost }: RebuildView, bin: string): Block[] {
+export function renderRebuild({ dryRun, intact, lost, leftOut }: RebuildView, bin: string): Block[] {
   const has = line(`The registry has the droplets of ${intact} ${intact === 1 ? 'app' : 'apps'}.`);
-  if (lost.length === 0) return [line('No droplet is lost.'), has];
+  const without = leftOut.map(({ org, space }) => line(`Not known of the apps in ${org}/${space}.`));
+  if (lost.length === 0) return [...(without.length === 0 ? [line('No droplet is lost.')] : []), has, ...without];
   const rows = lost.map(({ app, org, space, image, state, message }) => [
     app,
     `${org}/${space}`,
@@ -32,6 +34,7 @@ export function renderRebuild({ dryRun, intact, lost }: RebuildView, bin: string
     table(['app', 'org/space', 'lost droplet', 'state'], rows),
     line(),
     has,
+    ...without,
     ...(dryRun && toPush.length < lost.length ? [line(`Build them again: ${bin} rebuild`)] : []),
     ...(toPush.length === 0 ? [] : [line(`Push those without a source from its folder: ${bin} push APP`)]),
   ];

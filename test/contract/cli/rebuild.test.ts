@@ -1,6 +1,8 @@
 // `rebuild`: what it says when a droplet cannot be built again.
 
+import { createHash } from 'node:crypto';
 import { afterAll, afterEach, beforeEach, expect, it } from 'vitest';
+import { secretType } from '../../../src/lib/api/core.ts';
 import { kinds } from '../../../src/lib/api/group.ts';
 import { bundleForTests } from '../../support/cli.ts';
 import { builtWeb, nameOf, ns, PushScene } from '../../support/push-scene.ts';
@@ -8,6 +10,9 @@ import { serveRegistry } from '../../support/registry-proxy.ts';
 import { ScriptedRegistry } from '../../support/registry.ts';
 
 const bundle = bundleForTests();
+const encoded = (text: string): string => Buffer.from(text).toString('base64');
+const credential = { username: encoded('push.other'), password: encoded('secret') };
+const notJson = 'not JSON';
 let scene: PushScene;
 
 beforeEach(async () => void (scene = await PushScene.start(bundle.program)));
@@ -169,3 +174,67 @@ it.each(['config', 'layer'] as const)(
     }
   },
 );
+
+/** Adds a space with an app whose droplet is lost, and a Secret for the registry. */
+async function addSpace(name: string, data: Record<string, string>): Promise<void> {
+  const image = `localhost:32500/${name}/a-droplets@sha256:${'d'.repeat(64)}`;
+  await scene.cluster.add(kinds.space, { metadata: { name, namespace: 'org-guid' }, spec: { displayName: name } });
+  await scene.cluster.add(secretType, { metadata: { name: 'kf-registry-push', namespace: name }, data });
+  const [app] = scene.cluster.memory.all(kinds.app);
+  const [build] = scene.cluster.memory.all(kinds.build);
+  if (app === undefined || build === undefined) throw new Error('nothing was pushed');
+  await scene.cluster.add(kinds.app, {
+    ...app,
+    metadata: { name: 'app-there', namespace: name },
+    spec: { ...app.spec, displayName: 'there', currentDropletRef: { name: 'build-there' } },
+  });
+  const made = await scene.cluster.add(kinds.build, { ...build, metadata: { name: 'build-there', namespace: name } });
+  const droplet = { ...builtWeb, registry: { image } };
+  await scene.cluster.memory.mergePatch(kinds.build, name, nameOf(made), { status: { droplet } }, { subresource: 'status' });
+}
+
+it.each([
+  { what: 'has no credential for the registry', data: {}, message: /no credential/, answer: undefined },
+  { what: 'has a credential that the registry refuses', data: credential, message: /^Error from registry/, answer: ['', 401] as [string, number] },
+  { what: 'has an image whose manifest is not JSON', data: credential, message: /not valid JSON/, answer: [notJson, 200] as [string, number] },
+])('looks at the other spaces when one $what, and names it', async ({ data, message, answer }) => {
+  await losesDroplet('shop', 'a');
+  await addSpace('other', data);
+  if (answer !== undefined) {
+    const image = `sha256:${createHash('sha256').update(notJson).digest('hex')}`;
+    const registry = { image: `localhost:32500/other/a-droplets@${image}` };
+    await scene.cluster.memory.mergePatch(
+      kinds.build,
+      'other',
+      'build-there',
+      { status: { droplet: { registry } } },
+      { subresource: 'status' },
+    );
+    scene.cluster.server.on('(GET|HEAD) .*/v2/other/.*', (call) => call.text(...answer));
+  }
+  const preview = await scene.cli.run(['rebuild', '--dry-run', '--json']);
+  expect([preview.code, JSON.parse(preview.stdout)]).toMatchObject([
+    1,
+    {
+      warnings: [expect.stringContaining("Space 'example-org/other' (namespace 'other') is left out: ") as string],
+      result: {
+        lost: [{ app: 'shop', state: 'buildable' }],
+        leftOut: [{ org: 'example-org', space: 'other', guid: 'other', message: expect.stringMatching(message) as string }],
+      },
+    },
+  ]);
+  const run = await scene.cli.run(['rebuild']);
+  expect([run.code, run.stdout]).toEqual([
+    1,
+    expect.stringMatching(/^shop .* built again$[^]*^Not known of the apps in example-org\/other\.$/m),
+  ]);
+  expect(run.stdout).not.toContain('OK');
+});
+
+it('ends when the registry does not answer, and does not count that to a space', async () => {
+  await losesDroplet('shop', 'a');
+  scene.cluster.server.on('(GET|HEAD) .*/v2/.*', (call) => call.text('', 503));
+  const run = await scene.cli.run(['rebuild', '--dry-run']);
+  expect([run.code, run.stderr]).toEqual([1, expect.stringContaining('does not answer')]);
+  expect(run.stderr).not.toContain('left out');
+}, 60_000);

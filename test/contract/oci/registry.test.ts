@@ -9,6 +9,7 @@ import { type DirectConnection, directConnection, readUpTo } from '../../../src/
 import { layerFromEntries } from '../../../src/lib/oci/layer.ts';
 import { pushSingleLayerImage } from '../../../src/lib/oci/push.ts';
 import { RegistryClient } from '../../../src/lib/oci/registry.ts';
+import { isWhole } from '../../../src/lib/oci/whole.ts';
 import { digestOf, ScriptedRegistry } from '../../support/registry.ts';
 
 let dir: string;
@@ -143,6 +144,13 @@ test('a missing object is undefined and not an error', async () => {
   expect(await client.resolve(repository, 'none', 'amd64')).toBeUndefined();
   expect(await client.headBlob(repository, `sha256:${'0'.repeat(64)}`)).toBeUndefined();
   expect(await client.tags(repository)).toEqual([]);
+});
+
+test('an image that names more blobs than kf looks for is an error, before any of them is looked for', async () => {
+  const layers = Array.from({ length: 1_001 }, (_, index) => ({ digest: digestOf(Buffer.from(String(index))) }));
+  const digest = registry.putManifest(repository, 'many', MEDIA_TYPES.manifest, { layers });
+  await expect(isWhole(client, repository, digest, AbortSignal.timeout(10_000))).rejects.toThrow('names 1001 blobs');
+  expect(registry.methods()).toEqual(['GET']);
 });
 
 test('tags are read page by page', async () => {

@@ -12,7 +12,7 @@ const texts = (blocks: Block[]): unknown[] =>
 
 test('the output names each app whose droplet is lost, and what is left to do', () => {
   const all = [lost('shop', 'rebuilt'), lost('old', 'push'), lost('bad', 'failed', 'It broke.')];
-  expect(texts(renderRebuild({ dryRun: false, intact: 1, lost: all }, 'cf'))).toEqual([
+  expect(texts(renderRebuild({ dryRun: false, intact: 1, lost: all, leftOut: [] }, 'cf'))).toEqual([
     [
       ['app', 'org/space', 'lost droplet', 'state'],
       ['shop', 'acme/dev', 'sha256:1', 'built again'],
@@ -23,7 +23,7 @@ test('the output names each app whose droplet is lost, and what is left to do', 
     'The registry has the droplets of 1 app.',
     'Push those without a source from its folder: cf push APP',
   ]);
-  expect(texts(renderRebuild({ dryRun: true, intact: 0, lost: [lost('shop', 'buildable')] }, 'kf'))).toEqual([
+  expect(texts(renderRebuild({ dryRun: true, intact: 0, lost: [lost('shop', 'buildable')], leftOut: [] }, 'kf'))).toEqual([
     [
       ['app', 'org/space', 'lost droplet', 'state'],
       ['shop', 'acme/dev', 'sha256:1', 'can be built again'],
@@ -32,7 +32,7 @@ test('the output names each app whose droplet is lost, and what is left to do', 
     'The registry has the droplets of 0 apps.',
     'Build them again: kf rebuild',
   ]);
-  expect(texts(renderRebuild({ dryRun: true, intact: 2, lost: [] }, 'kf'))).toEqual([
+  expect(texts(renderRebuild({ dryRun: true, intact: 2, lost: [], leftOut: [] }, 'kf'))).toEqual([
     'No droplet is lost.',
     'The registry has the droplets of 2 apps.',
   ]);

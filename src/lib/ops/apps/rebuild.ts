@@ -7,13 +7,14 @@ import type { Stored } from '../../api/object.ts';
 import { packagesOf, packageToBuild } from '../../api/packages.ts';
 import type { CFApp, CFPackage } from '../../api/types.generated.ts';
 import { KfError, messageOf } from '../../errors.ts';
+import { KubeError } from '../../kube/errors.ts';
 import { withParts } from '../../session/overlay.ts';
 import type { Session, SpaceSession } from '../../session/session.ts';
 import { findDroplet, setDroplet } from './droplets.ts';
 import { waitUntilServing } from './lifecycle.ts';
 import { ownPackages } from './packages.ts';
 import { stageAndStart, stageOnly } from './staging.ts';
-import { withNamedRegistry } from '../registry/access.ts';
+import { hasNoRegistry, withNamedRegistry } from '../registry/access.ts';
 import { findLost } from '../registry/stored.ts';
 
 /** An app whose droplet is lost. */
@@ -30,11 +31,22 @@ export interface LostApp {
   message?: string;
 }
 
+/** A space whose apps could not be looked for. */
+export interface LeftOutSpace {
+  org: string;
+  space: string;
+  /** Its namespace. */
+  guid: string;
+  message: string;
+}
+
 export interface RebuildResult {
   dryRun: boolean;
   /** Apps whose droplet the registry has. */
   intact: number;
   lost: LostApp[];
+  /** The apps of these are in neither of them. */
+  leftOut: LeftOutSpace[];
 }
 
 const askAgain = 'Ask again when it answers.';
@@ -78,6 +90,27 @@ async function appsWithDroplet({ cluster, space, signal }: SpaceSession): Promis
     if (build === undefined || image === undefined || app.metadata.deletionTimestamp !== undefined) return [];
     return [{ app, image, builtFrom: build.spec.packageRef.name }];
   });
+}
+
+/**
+ * Those of the apps whose droplet is lost. What cannot be said of one space is its own affair: its members write its Secret for the registry and its
+ * images, and must not keep the others from theirs.
+ * @returns why it cannot be said, as text
+ * @throws KfError when the registry does not answer, or the user may not read the space
+ */
+async function lostIn(session: SpaceSession, info: KfInfo, found: readonly FoundApp[]): Promise<FoundApp[] | string> {
+  const images = found.map(({ image }) => image);
+  const look = async (): Promise<Set<string> | string> => {
+    try {
+      return await findLost(session, info, images, { inside: true });
+    } catch (error) {
+      const isOfSpace = error instanceof KfError && !(error instanceof KubeError) && !hasNoRegistry(error);
+      if (session.signal.aborted || !isOfSpace) throw error;
+      return messageOf(error);
+    }
+  };
+  const gone = await withNamedRegistry(info, look, askAgain);
+  return typeof gone === 'string' ? gone : found.filter(({ image }) => gone.has(image));
 }
 
 /** The package to build: that of the lost droplet, or the one that a restage builds. Undefined when the registry has neither. */
@@ -130,14 +163,21 @@ async function unlessChanged({ cluster, space, signal }: SpaceSession, app: Stor
  */
 export async function rebuildLost(session: Session, { dryRun }: { dryRun: boolean }): Promise<RebuildResult> {
   const info = await session.info();
-  const result: RebuildResult = { dryRun, intact: 0, lost: [] };
+  const result: RebuildResult = { dryRun, intact: 0, lost: [], leftOut: [] };
   session.report({ type: 'awaiting', what: 'the registry to name what it has lost' });
   const lost: (FoundApp & { inSpace: SpaceSession })[] = [];
   for (const inSpace of await spacesOf(session)) {
     const found = await appsWithDroplet(inSpace);
-    const images = found.map(({ image }) => image);
-    const gone = await withNamedRegistry(info, () => findLost(inSpace, info, images, { inside: true }), askAgain);
-    const ofSpace = found.filter(({ image }) => gone.has(image));
+    const ofSpace = await lostIn(inSpace, info, found);
+    if (typeof ofSpace === 'string') {
+      const { org, space } = inSpace;
+      result.leftOut.push({ org: org.name, space: space.name, guid: space.guid, message: ofSpace });
+      session.report({
+        type: 'warning',
+        message: `Space '${org.name}/${space.name}' (namespace '${space.guid}') is left out: ${ofSpace}`,
+      });
+      continue;
+    }
     result.intact += found.length - ofSpace.length;
     lost.push(...ofSpace.map((one) => ({ ...one, inSpace })));
   }

@@ -74,6 +74,9 @@ export async function withNamedRegistry<T>(
   }
 }
 
+/** Whether the registry, or the way to it, failed, and not what was asked of it. */
+export const hasNoRegistry = (error: unknown): boolean => isAway(error, false);
+
 /** No answer, or the answer of a proxy in front of the registry. For the in-cluster registry, a missing answer is a problem of the API server. */
 function isAway(error: unknown, isOwn: boolean): boolean {
   if (!(error instanceof RegistryError)) return !isOwn && isConnectionFailure(error);
