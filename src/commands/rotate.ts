@@ -2,6 +2,7 @@ import { KfCommand } from '../base-command.ts';
 import { requiredArg } from '../flags.ts';
 import { KfError } from '../lib/errors.ts';
 import type { RotateResult } from '../lib/ops/registry/rotate-key.ts';
+import { line } from '../lib/views/block.ts';
 import { renderRotation } from '../lib/views/rotation.ts';
 
 const rotatable = 'registry-key';
@@ -22,8 +23,13 @@ export default class Rotate extends KfCommand<RotateResult> {
     this.announce`Changing the key of the registry`;
     const context = { cluster: session.cluster, info: await session.info(), report: this.report, signal: this.signal };
     const result = await rotateRegistryKey(context);
-    this.ok();
+    if (this.exitCode(result) === 0) this.ok();
+    else this.print([line()]);
     this.print(renderRotation(result));
     return result;
+  }
+
+  protected override exitCode({ leftOut }: RotateResult): number {
+    return leftOut.length > 0 ? 1 : 0;
   }
 }

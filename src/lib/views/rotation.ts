@@ -8,8 +8,15 @@ export interface RotationView {
   previousKey: string;
   previousEnds: string;
   spaces: number;
+  leftOut: readonly { space: string; guid: string }[];
 }
 
-export function renderRotation({ key, previousKey, previousEnds, spaces }: RotationView): Block[] {
-  return [pairs(['key:', key], ['spaces renewed:', String(spaces)], ['previous key:', `${previousKey}, valid until ${previousEnds}`])];
+export function renderRotation({ key, previousKey, previousEnds, spaces, leftOut }: RotationView): Block[] {
+  const without = leftOut.map(({ space, guid }) => `${space} (namespace ${guid})`).join(', ');
+  return [
+    pairs(['key:', key], ['spaces renewed:', String(spaces)], ...(without === '' ? [] : [['not renewed:', without] as [string, string]]), [
+      'previous key:',
+      `${previousKey}, valid until ${previousEnds}`,
+    ]),
+  ];
 }

@@ -59,7 +59,7 @@ describe('the output of setup about the network', () => {
 });
 
 it('a rotation is shown in rows as in cf', () => {
-  const result = { key: 'new-id', previousKey: 'old-id', previousEnds: '2026-11-21T04:05:13.000Z', spaces: 3 };
+  const result = { key: 'new-id', previousKey: 'old-id', previousEnds: '2026-11-21T04:05:13.000Z', spaces: 3, leftOut: [] };
   expect(layOut(renderRotation(result), { ink: plainInk })).toEqual([
     'key:              new-id',
     'spaces renewed:   3',

@@ -26,13 +26,28 @@ export interface RotateResult {
   previousKey: string;
   /** ISO time of the registry's clock. */
   previousEnds: string;
+  /** Spaces that have new credentials. */
   spaces: number;
+  /** Spaces whose Secrets were not seen as the controller writes them. Their members can change them at any time. */
+  leftOut: LateSpace[];
+}
+
+/** A space with a credential that another key signed, or none did. */
+export interface LateSpace {
+  space: string;
+  /** Its namespace. */
+  guid: string;
+  /** Names of the Secrets. */
+  secrets: string[];
 }
 
 /** Longer than a build's credential is valid, so credentials from before the change expire normally. */
 const overlapSeconds = 30 * 60;
 const gatePatienceMs = 180_000;
 const spacesPatienceMs = 300_000;
+/** The controller looks at each Secret again and again: in this time, and for each space in the time that it takes for one. */
+const standstillMs = 60_000;
+const standstillPerSpaceMs = 1_000;
 const pollMs = 1_000;
 /** A change of this annotation makes the kubelet sync the pod, and so the Secret, at once. */
 const keyAnnotation = 'kf.cloudfoundry.org/registry-key';
@@ -45,11 +60,11 @@ async function until(
   what: string,
   patienceMs: number,
   look: () => Promise<boolean>,
-  hints: string[],
+  { hints, left = () => '' }: { hints: string[]; left?: () => string },
 ): Promise<void> {
   context.report({ type: 'awaiting', what });
   const isSo = async (): Promise<true | undefined> => ((await look()) ? true : undefined);
-  const late = (): KfError => new KfError('timeout', `Waited ${patienceMs / 1000} s for ${what}.`, { hints });
+  const late = (): KfError => new KfError('timeout', `Waited ${patienceMs / 1000} s for ${what}${left()}.`, { hints });
   await waitFor(isSo, { timeoutMs: patienceMs, intervalMs: pollMs, describe: what, late, signal: context.signal });
 }
 
@@ -72,7 +87,7 @@ async function teachGate(context: RotateContext, current: Buffer, next: Buffer):
     'the registry to know the new key',
     gatePatienceMs,
     async () => (await readGateStatus(cluster, info.registry, current, signal)).keys.includes(id),
-    [`kubectl -n ${info.registry.namespace} get pods -l app=${info.registry.service}`, 'kf rotate registry-key'],
+    { hints: [`kubectl -n ${info.registry.namespace} get pods -l app=${info.registry.service}`, 'kf rotate registry-key'] },
   );
 }
 
@@ -87,30 +102,60 @@ function isPullSignedBy(key: Buffer, secret: Stored<Secret> | undefined): boolea
   return text.includes(`"password":"${registryPassword(key, user)}"`);
 }
 
-/** Spaces whose credentials were signed with another key. */
-async function staleSpaces({ cluster, signal }: RotateContext, key: Buffer): Promise<{ stale: string[]; all: number }> {
+/** Spaces whose credentials were signed with another key, except those that are known to be renewed. */
+async function lateSpaces(
+  { cluster, signal }: RotateContext,
+  key: Buffer,
+  renewed: ReadonlySet<string> = new Set(),
+): Promise<{ late: LateSpace[]; all: string[] }> {
   const { items } = await cluster.list(kinds.space, { signal });
   const living = items.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
-  const stale: string[] = [];
+  const late: LateSpace[] = [];
   for (const { metadata, spec } of living) {
-    const [push, pull] = await Promise.all(
-      [pushSecretName, places.pullSecret].map((name) => cluster.get(secretType, metadata.name, name, signal)),
-    );
-    if (!isSignedBy(key, push) || !isPullSignedBy(key, pull)) stale.push(spec.displayName);
+    const guid = metadata.name;
+    if (renewed.has(guid)) continue;
+    const [push, pull] = await Promise.all([pushSecretName, places.pullSecret].map((name) => cluster.get(secretType, guid, name, signal)));
+    const secrets = [...(isSignedBy(key, push) ? [] : [pushSecretName]), ...(isPullSignedBy(key, pull) ? [] : [places.pullSecret])];
+    if (secrets.length > 0) late.push({ space: spec.displayName, guid, secrets });
   }
-  return { stale, all: living.length };
+  return { late, all: living.map(({ metadata }) => metadata.name) };
 }
 
-async function awaitSpaces(context: RotateContext, key: Buffer): Promise<number> {
+const quoted = (names: readonly string[], between: string): string => names.map((name) => `'${name}'`).join(between);
+const mostNamed = 10;
+
+/**
+ * Waits until all spaces have been seen with credentials of the key. Members of a space can replace its Secrets as often as the controller writes them, so
+ * what is left when no other space is renewed any more is left out.
+ */
+async function awaitSpaces(context: RotateContext, key: Buffer): Promise<Pick<RotateResult, 'spaces' | 'leftOut'>> {
+  const renewed = new Set<string>();
+  let leftOut: LateSpace[] = [];
   let spaces = 0;
-  const renewed = async (): Promise<boolean> => {
-    const { stale, all } = await staleSpaces(context, key);
-    spaces = all;
-    return stale.length === 0;
+  let changedAt = performance.now();
+  const areRenewed = async (): Promise<boolean> => {
+    const { late, all } = await lateSpaces(context, key, renewed);
+    const isLate = new Set(late.map(({ guid }) => guid));
+    const before = renewed.size;
+    for (const guid of all) if (!isLate.has(guid)) renewed.add(guid);
+    if (renewed.size > before) changedAt = performance.now();
+    [leftOut, spaces] = [late, all.length - late.length];
+    const patience = standstillMs + all.length * standstillPerSpaceMs;
+    return late.length === 0 || (spaces > 0 && performance.now() - changedAt >= patience);
   };
   const hints = [`kubectl -n ${context.info.controller.namespace} get deployment kf-controller`, 'kf rotate registry-key'];
-  await until(context, 'the controller to renew the credentials of all spaces', spacesPatienceMs, renewed, hints);
-  return spaces;
+  const left = (): string =>
+    `; not renewed in ${quoted(
+      leftOut.slice(0, mostNamed).map(({ guid }) => guid),
+      ', ',
+    )}${leftOut.length > mostNamed ? ', …' : ''}`;
+  await until(context, 'the controller to renew the credentials of all spaces', spacesPatienceMs, areRenewed, { hints, left });
+  for (const { space, guid, secrets } of leftOut) {
+    const are = secrets.length === 1 ? `Secret ${quoted(secrets, '')} does` : `Secrets ${quoted(secrets, ' and ')} do`;
+    const message = `Space '${space}' (namespace '${guid}') has no new credentials: its ${are} not stay as the controller writes ${secrets.length === 1 ? 'it' : 'them'}.`;
+    context.report({ type: 'warning', message });
+  }
+  return { spaces, leftOut };
 }
 
 /**
@@ -120,7 +165,7 @@ async function awaitSpaces(context: RotateContext, key: Buffer): Promise<number>
 async function isUnfinished(context: RotateContext, secret: Stored<Secret>, current: Buffer, now: number): Promise<boolean> {
   const previousUntil = Number(decode(secret.data?.[fields.previousUntil]).toString() || 0);
   if (now > previousUntil) return false;
-  if ((await staleSpaces(context, current)).stale.length > 0) return true;
+  if ((await lateSpaces(context, current)).late.length > 0) return true;
   throw new KfError(
     'conflict',
     `The key was changed a short time ago; the previous key is valid until ${new Date(previousUntil * 1000).toISOString()}.`,
@@ -130,7 +175,7 @@ async function isUnfinished(context: RotateContext, secret: Stored<Secret>, curr
 
 /**
  * Writes the next key, waits until the gate knows it, starts to sign with it, and waits until the controller has renewed every space's
- * credentials.
+ * credentials. A space whose Secrets others replace again and again is named in a warning.
  * @throws KfError
  */
 export async function rotateRegistryKey(context: RotateContext): Promise<RotateResult> {
@@ -154,12 +199,12 @@ export async function rotateRegistryKey(context: RotateContext): Promise<RotateR
     });
   }
   const key = decode(live.data?.[fields.current]);
-  const spaces = await awaitSpaces(context, key);
+  const renewed = await awaitSpaces(context, key);
   report({ type: 'done' });
   return {
     key: registryKeyId(key),
     previousKey: registryKeyId(decode(live.data?.[fields.previous])),
     previousEnds: new Date(Number(decode(live.data?.[fields.previousUntil]).toString()) * 1000).toISOString(),
-    spaces,
+    ...renewed,
   };
 }
