@@ -3,6 +3,7 @@ import { KfCommand } from '../base-command.ts';
 import { numberFlag } from '../flags.ts';
 import { leastUnusedSeconds } from '../lib/api/gate-status.ts';
 import type { PruneResult } from '../lib/ops/registry/prune.ts';
+import { line } from '../lib/views/block.ts';
 import { renderPrune } from '../lib/views/prune.ts';
 
 export default class Prune extends KfCommand<PruneResult> {
@@ -32,8 +33,13 @@ export default class Prune extends KfCommand<PruneResult> {
       { cluster, info: await session.info(), root, report, signal },
       { dryRun, keptSeconds: (flags['unused-minutes'] ?? 60) * 60 },
     );
-    this.ok();
+    if (this.exitCode(result) === 0) this.ok();
+    else this.print([line()]);
     this.print(renderPrune(result, this.frame.bin));
     return result;
+  }
+
+  protected override exitCode({ failed }: PruneResult): number {
+    return failed.length > 0 ? 1 : 0;
   }
 }

@@ -2,8 +2,6 @@
 
 import type { LinkKind } from './repository.ts';
 
-/** The registry refuses larger ones. https://github.com/distribution/distribution/blob/v3.0.0/registry/handlers/manifests.go */
-export const mostManifestBytes = 4 * 1024 * 1024;
 /** The registry's JSON reader has the same limit. https://pkg.go.dev/encoding/json */
 const mostDepth = 10_000;
 /** Quotes and 71 characters as `\u0000`; longer strings are neither a name that counts nor a digest. */

@@ -5,7 +5,6 @@ import { rm, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { defined } from '../../lib/defined.ts';
 import { factsOf, isGone, namesOneByOne, readAtMost } from './files.ts';
-import { mostManifestBytes } from './manifest-text.ts';
 
 export const hexDigest = /^[0-9a-f]{64}$/;
 export const tagName = /^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$/;
@@ -16,6 +15,8 @@ export type LinkKind = 'manifest' | 'layer';
 /** The folder of a repository's links of a kind. */
 export const linkFolders: Record<LinkKind, string> = { layer: '_layers/sha256', manifest: '_manifests/revisions/sha256' };
 const tagsFolder = '_manifests/tags';
+/** The registry refuses larger manifests. https://github.com/distribution/distribution/blob/v3.0.0/registry/handlers/manifests.go */
+const mostManifestBytes = 4 * 1024 * 1024;
 /** A link is `sha256:` and 64 digits. */
 const mostLinkBytes = 1024;
 

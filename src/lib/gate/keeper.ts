@@ -36,6 +36,16 @@ export interface GateKeeper {
   sweep(signal: AbortSignal): Promise<Swept>;
 }
 
+function parsed<T>(text: string, question: string): T {
+  try {
+    return JSON.parse(text) as T;
+  } catch (error) {
+    throw new KfError('upload', `The registry's gate does not answer ${question} with JSON of at most ${mostAnswerBytes} bytes.`, {
+      cause: error,
+    });
+  }
+}
+
 /** @param send sends a request to the gate's push port, `via` the API server or directly */
 export function gateKeeper(send: HttpSend, { key, nowSeconds, via }: { key: Buffer; nowSeconds: number; via: Via }): GateKeeper {
   const username = keeperUser(nowSeconds + keeperSeconds);
@@ -47,7 +57,7 @@ export function gateKeeper(send: HttpSend, { key, nowSeconds, via }: { key: Buff
     const response = await send({ method, path, headers, signal, ...sent });
     const text = (await readUpTo(response.body, mostAnswerBytes)).toString();
     if (response.status === 404 && text.includes('NAME_UNKNOWN')) return undefined;
-    if (response.status < 300) return (text === '' ? undefined : JSON.parse(text)) as T | undefined;
+    if (response.status < 300) return text === '' ? undefined : parsed<T>(text, `${method} ${path}`);
     throw new KfError('upload', `The registry's gate answers ${method} ${path} with status ${response.status}.`, {
       ...(response.status === 404 ? { hints: ['kf setup'] } : {}),
       details: { status: response.status },

@@ -8,6 +8,7 @@ export interface PruneView {
   dryRun: boolean;
   apps: readonly { app: string; org?: string; space?: string; deleted: boolean; images: number; bytes: number }[];
   inUse: readonly string[];
+  failed: readonly { repository: string }[];
   bytes: number;
   room: { total: number; free: number };
 }
@@ -31,9 +32,12 @@ export function renderPrune(view: PruneView, bin: string): Block[] {
   ]);
   const free = `${formatBytes(room.free)} of ${formatBytes(room.total)} are free.`;
   return [
-    ...(rows.length === 0 ? [line('Nothing is unused.')] : [table(['app', 'org/space', 'images', 'frees'], rows)]),
+    ...(rows.length === 0
+      ? [line(view.failed.length === 0 ? 'Nothing is unused.' : 'Nothing else is unused.')]
+      : [table(['app', 'org/space', 'images', 'frees'], rows)]),
     line(),
     line(dryRun ? `Would free ${formatBytes(bytes)}; ${free}` : `Freed ${formatBytes(bytes)}; ${free}`),
     ...inUseLines(view, bin),
+    ...view.failed.map(({ repository }) => line(`Left as it is, because the registry failed there: ${repository}`)),
   ];
 }

@@ -195,8 +195,18 @@ async function addSpace(name: string, data: Record<string, string>): Promise<voi
 
 it.each([
   { what: 'has no credential for the registry', data: {}, message: /no credential/, answer: undefined },
-  { what: 'has a credential that the registry refuses', data: credential, message: /^Error from registry/, answer: ['', 401] as [string, number] },
-  { what: 'has an image whose manifest is not JSON', data: credential, message: /not valid JSON/, answer: [notJson, 200] as [string, number] },
+  {
+    what: 'has a credential that the registry refuses',
+    data: credential,
+    message: /^Error from registry/,
+    answer: ['', 401] as [string, number],
+  },
+  {
+    what: 'has an image whose manifest is not JSON',
+    data: credential,
+    message: /not valid JSON/,
+    answer: [notJson, 200] as [string, number],
+  },
 ])('looks at the other spaces when one $what, and names it', async ({ data, message, answer }) => {
   await losesDroplet('shop', 'a');
   await addSpace('other', data);

@@ -17,7 +17,7 @@ test('a blob counts once, and only if every repository that has it loses it', ()
 test('the output names apps, deleted ones and what a push uses', () => {
   const app = { app: 'shop', org: 'acme', space: 'dev', deleted: false, images: 3, bytes: 2048 };
   const gone = { app: '5c9f', deleted: true, images: 0, bytes: 1024 };
-  const view = { dryRun: true, apps: [app, gone], inUse: ['s/a-packages'], bytes: 3072, room: { free: 1024, total: 4096 } };
+  const view = { dryRun: true, apps: [app, gone], inUse: ['s/a-packages'], failed: [], bytes: 3072, room: { free: 1024, total: 4096 } };
   expect(renderPrune(view, 'cf')).toEqual([
     {
       type: 'table',

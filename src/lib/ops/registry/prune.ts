@@ -7,11 +7,12 @@ import type { ImageReferences } from '../../api/image-references.ts';
 import type { KfInfo } from '../../api/kf-info.ts';
 import { appOfRepository, isInClusterRegistry, setupScope } from '../../api/repositories.ts';
 import { defined } from '../../defined.ts';
-import { KfError } from '../../errors.ts';
+import { KfError, messageOf } from '../../errors.ts';
 import type { Report } from '../../events.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { readImageReferences } from '../../kube/image-references.ts';
 import { gateKeeper, repositoryPages, type GateKeeper } from '../../gate/keeper.ts';
+import { isConnectionFailure } from '../../oci/errors.ts';
 import { throughServiceProxy } from './access.ts';
 import { readGateStatus, readRegistryKeys } from './gate.ts';
 
@@ -43,11 +44,20 @@ export interface PrunedApp {
   bytes: number;
 }
 
+/** A repository of which the gate did not say what could go, or where it could not remove it. */
+export interface FailedRepository {
+  /** `<space>/<name>` */
+  repository: string;
+  message: string;
+}
+
 export interface PruneResult {
   dryRun: boolean;
   apps: PrunedApp[];
   /** Repositories that pushes used at that moment. They are left as they are. */
   inUse: string[];
+  /** They are left as they are, and must not keep the others. */
+  failed: FailedRepository[];
   /** Bytes of the blobs that were removed, or would be. */
   bytes: number;
   /** Bytes of the registry's volume, afterwards. */
@@ -65,6 +75,7 @@ interface Collecting extends PruneContext {
   keeper: GateKeeper;
   /** For the gate: see {@link CollectionRequest}. */
   unusedSince: number;
+  failed: FailedRepository[];
 }
 
 interface Candidate {
@@ -109,6 +120,20 @@ async function repositoriesOf(keeper: GateKeeper, signal: AbortSignal): Promise<
   return found;
 }
 
+/** Asks the gate about one repository. What fails there is noted. @returns undefined then, else the answer in a list */
+async function tried<T>({ failed, report, signal }: Collecting, repository: string, ask: () => Promise<T>): Promise<[T] | undefined> {
+  try {
+    return [await ask()];
+  } catch (error) {
+    // Without the API server, nothing can be said of the others either.
+    if (signal.aborted || !(error instanceof KfError) || isConnectionFailure(error)) throw error;
+    const message = messageOf(error);
+    failed.push({ repository, message });
+    report({ type: 'warning', message: `The repository '${repository}' is left as it is: ${message}` });
+    return undefined;
+  }
+}
+
 /** What would go from each repository. Objects are read after the list of repositories has begun, so a new app is never taken for a deleted one. */
 async function candidatesOf(context: Collecting): Promise<{ candidates: Candidate[]; inUse: string[]; places: Places }> {
   const { cluster, signal, keeper, unusedSince } = context;
@@ -118,13 +143,14 @@ async function candidatesOf(context: Collecting): Promise<{ candidates: Candidat
   let [knownSpace, references]: [string, ImageReferences] = ['', new Map()];
   for (const { repository, space, app } of found) {
     if (!places.apps.has(`${space}/${app}`)) {
-      const blobs = await keeper.blobsOf(repository, signal);
-      candidates.push({ repository, isOrphan: true, images: 0, blobs, keep: [] });
+      const blobs = await tried(context, repository, () => keeper.blobsOf(repository, signal));
+      if (blobs !== undefined) candidates.push({ repository, isOrphan: true, images: 0, blobs: blobs[0], keep: [] });
       continue;
     }
     if (knownSpace !== space) [knownSpace, references] = [space, await readImageReferences(cluster, space, signal)];
     const keep = [...(references.get(repository) ?? [])];
-    const collected = await keeper.collect(repository, { keep, unusedSince, dryRun: true }, signal);
+    const request = { keep, unusedSince, dryRun: true };
+    const [collected] = (await tried(context, repository, () => keeper.collect(repository, request, signal))) ?? [];
     if (collected?.isUsed === true) inUse.push(repository);
     else if (collected !== undefined && collected.manifests + collected.layers > 0)
       candidates.push({ repository, isOrphan: false, images: collected.manifests, blobs: collected.blobs ?? [], keep });
@@ -170,13 +196,17 @@ function byApp(candidates: readonly Candidate[], bytes: readonly number[], { spa
 }
 
 /** Removes what the candidates name. Returns those that were removed; a push may have begun to use the others. */
-async function removeAll({ keeper, unusedSince, signal }: Collecting, candidates: readonly Candidate[]): Promise<Set<Candidate>> {
+async function removeAll(context: Collecting, candidates: readonly Candidate[]): Promise<Set<Candidate>> {
+  const { keeper, unusedSince, signal } = context;
   const removed = new Set<Candidate>();
   for (const candidate of candidates) {
     const { repository, isOrphan, keep } = candidate;
-    if (isOrphan) await keeper.remove(repository, signal);
-    else if ((await keeper.collect(repository, { keep, unusedSince }, signal))?.isUsed === true) continue;
-    removed.add(candidate);
+    const isRemoved = async (): Promise<boolean> => {
+      if (!isOrphan) return (await keeper.collect(repository, { keep, unusedSince }, signal))?.isUsed !== true;
+      await keeper.remove(repository, signal);
+      return true;
+    };
+    if ((await tried(context, repository, isRemoved))?.[0] === true) removed.add(candidate);
   }
   return removed;
 }
@@ -198,26 +228,28 @@ export async function pruneRegistry(context: PruneContext, options: PruneOptions
   const send = throughServiceProxy(cluster, info.registry);
   const keeper = gateKeeper(send, { key, nowSeconds: before.now, via: 'proxy' });
   report({ type: 'awaiting', what: 'the registry to name what nothing uses' });
-  const collecting: Collecting = { ...context, keeper, unusedSince: before.now - options.keptSeconds };
+  const collecting: Collecting = { ...context, keeper, unusedSince: before.now - options.keptSeconds, failed: [] };
+  const { failed } = collecting;
   const { candidates, inUse, places } = await candidatesOf(collecting);
   const digests = [...new Set(candidates.flatMap(({ blobs }) => blobs.map(({ digest }) => digest)))];
   const bytes = bytesOf(candidates, await keeper.referenceCounts(digests, signal));
   const total = bytes.reduce((sum, one) => sum + one, 0);
   if (options.dryRun) {
     report({ type: 'done' });
-    return { dryRun: true, apps: byApp(candidates, bytes, places), inUse, bytes: total, room: before.room };
+    return { dryRun: true, apps: byApp(candidates, bytes, places), inUse, failed, bytes: total, room: before.room };
   }
   const removed = await removeAll(collecting, candidates);
   report({ type: 'awaiting', what: 'the registry to free the space' });
   const swept = await keeper.sweep(signal);
   report({ type: 'done' });
   const { room } = await readGateStatus(cluster, info.registry, key, signal);
-  const left = candidates.filter((candidate) => !removed.has(candidate)).map(({ repository }) => repository);
+  const hasFailed = new Set(failed.map(({ repository }) => repository));
+  const left = candidates.filter((one) => !removed.has(one) && !hasFailed.has(one.repository)).map(({ repository }) => repository);
   const shown = candidates.flatMap((candidate, index) => (removed.has(candidate) ? [{ candidate, bytes: bytes[index] ?? 0 }] : []));
   const apps = byApp(
     shown.map(({ candidate }) => candidate),
     shown.map((one) => one.bytes),
     places,
   );
-  return { dryRun: false, apps, inUse: [...inUse, ...left], bytes: swept.bytes, room };
+  return { dryRun: false, apps, inUse: [...inUse, ...left], failed, bytes: swept.bytes, room };
 }
