@@ -77,6 +77,24 @@ describe('the annotation changed-by', () => {
   });
 });
 
+test('the annotation unbinding cannot be written under the name that another user has left', async () => {
+  const name = 'unbound';
+  const object = {
+    apiVersion: `${group}/v1alpha1`,
+    kind: 'CFServiceBinding',
+    metadata: { name, namespace: space, annotations: { 'kf.cloudfoundry.org/changed-by': 'alice' } },
+    spec: { type: 'app', appRef: { name: 'a' }, service: { kind: 'CFServiceInstance', name: 'i' }, parameters: { name: '' } },
+  };
+  await kubectl(['create', '-f', '-'], { input: object, as: 'alice' });
+  const note = (as: string, changedBy: Record<string, string>) => {
+    const body = { metadata: { annotations: { 'kf.cloudfoundry.org/unbinding': '2026-01-01T00:00:00Z', ...changedBy } } };
+    return ask(['patch', 'cfservicebinding', '-n', space, name, '--type=merge', '--dry-run=server', '-p', JSON.stringify(body)], { as });
+  };
+  const own = { 'kf.cloudfoundry.org/changed-by': controller };
+  expect((await note(controller, {})).stderr).toContain('Annotation kf.cloudfoundry.org/unbinding needs kf.cloudfoundry.org/changed-by');
+  expect([(await note(controller, own)).code, (await note('alice', {})).code]).toEqual([0, 0]);
+});
+
 describe('objects that users write', () => {
   const user = (name: string) => ({ apiGroup: rbac, kind: 'User', name });
 

@@ -1,7 +1,6 @@
 // Collects one repository: removes its links to manifests that nothing refers to any more, and to their layers. The sweep removes the blobs afterwards.
 
 import type { BlobSize, Collected, CollectionRequest } from '../../lib/api/gate-status.ts';
-import { readNames } from './manifest-text.ts';
 import type { Link, LinkKind, Repository, Tag } from './repository.ts';
 
 interface Content {
@@ -28,6 +27,21 @@ const digestText = /^sha256:([0-9a-f]{64})$/;
 
 type Digests<S> = Record<LinkKind, S>;
 
+const hexOf = (entry: unknown): string | undefined => {
+  const digest: unknown = (entry as { digest?: unknown } | null | undefined)?.digest;
+  return typeof digest === 'string' ? digestText.exec(digest)?.[1] : undefined;
+};
+const hexesOf = (entries: unknown): string[] => (Array.isArray(entries) ? entries.flatMap((entry) => hexOf(entry) ?? []) : []);
+
+/** What a manifest or an index refers to. @throws Error if the text is not JSON: then it is not known what it needs */
+export function referencesOf(text: string): Digests<string[]> {
+  const found = JSON.parse(text) as Partial<Record<'config' | 'layers' | 'blobs' | 'manifests', unknown>> | null;
+  return {
+    manifest: hexesOf(found?.manifests),
+    layer: [...hexesOf([found?.config]), ...hexesOf(found?.layers), ...hexesOf(found?.blobs)],
+  };
+}
+
 /**
  * Everything that the manifests need, through any number of indexes. What a manifest names and the repository has no link to is left out: the registry
  * gives it to nobody as a part of this repository, so it is not read either, and what is kept in memory has an end.
@@ -43,7 +57,10 @@ async function mark(
   for (const digest of marked.manifest) {
     const text = await repository.manifest(digest);
     if (text === undefined) throw new Error(`the volume does not have the manifest sha256:${digest}`);
-    readNames(text, (kind, named) => void (linked[kind].has(named) && marked[kind].add(named)));
+    const needed = referencesOf(text);
+    for (const kind of ['manifest', 'layer'] as const) {
+      for (const named of needed[kind]) if (linked[kind].has(named)) marked[kind].add(named);
+    }
   }
   return marked;
 }
