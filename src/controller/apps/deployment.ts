@@ -34,8 +34,8 @@ function progressOfApp(app: Stored<CFApp>, processes: readonly Stored<CFProcess>
   // A process that waits for the next start has no part in this one.
   const waits = (process: Stored<CFProcess>): boolean => isHeld(app, process) && process.status?.rollout === undefined;
   // A canary that was scaled to 0 is still to be decided.
-  const isPaused = ({ status }: Stored<CFProcess>): boolean => status?.rollout?.id === deployId && status.rollout.phase === 'Paused';
-  const isAwaited = (process: Stored<CFProcess>): boolean => (wantedInstances(app, process) > 0 || isPaused(process)) && !waits(process);
+  const isCanary = ({ status }: Stored<CFProcess>): boolean => status?.rollout?.id === deployId && status.rollout.step !== undefined;
+  const isAwaited = (process: Stored<CFProcess>): boolean => (wantedInstances(app, process) > 0 || isCanary(process)) && !waits(process);
   const relevant = isStopped ? processes : processes.filter(isAwaited);
   const rollouts = relevant.flatMap(({ status }) => (status?.rollout?.id === deployId ? [status.rollout] : []));
   // A process of a stopped app that has never run reports nothing, and nothing is expected of it.

@@ -27,24 +27,29 @@ const digestText = /^sha256:([0-9a-f]{64})$/;
 
 type Digests<S> = Record<LinkKind, S>;
 
-const hexOf = (entry: unknown): string | undefined => {
-  const digest: unknown = (entry as { digest?: unknown } | null | undefined)?.digest;
-  return typeof digest === 'string' ? digestText.exec(digest)?.[1] : undefined;
-};
-const hexesOf = (entries: unknown): string[] => (Array.isArray(entries) ? entries.flatMap((entry) => hexOf(entry) ?? []) : []);
+/** The values of a field: the registry does not distinguish upper and lower case in names. */
+const fieldsOf = (object: unknown, name: string): unknown[] =>
+  typeof object === 'object' && object !== null
+    ? Object.entries(object).flatMap(([key, value]) => (key.toLowerCase() === name ? [value as unknown] : []))
+    : [];
+const hexesOf = (entries: readonly unknown[]): string[] =>
+  entries.flatMap((entry) => fieldsOf(entry, 'digest').flatMap((digest) => digestText.exec(String(digest))?.[1] ?? []));
+const inLists = (document: unknown, name: string): string[] =>
+  fieldsOf(document, name).flatMap((entries) => (Array.isArray(entries) ? hexesOf(entries) : []));
 
 /** What a manifest or an index refers to. @throws Error if the text is not JSON: then it is not known what it needs */
 export function referencesOf(text: string): Digests<string[]> {
-  const found = JSON.parse(text) as Partial<Record<'config' | 'layers' | 'blobs' | 'manifests', unknown>> | null;
+  const document: unknown = JSON.parse(text);
   return {
-    manifest: hexesOf(found?.manifests),
-    layer: [...hexesOf([found?.config]), ...hexesOf(found?.layers), ...hexesOf(found?.blobs)],
+    manifest: inLists(document, 'manifests'),
+    layer: [...hexesOf(fieldsOf(document, 'config')), ...inLists(document, 'layers'), ...inLists(document, 'blobs')],
   };
 }
 
 /**
- * Everything that the manifests need, through any number of indexes. What a manifest names and the repository has no link to is left out: the registry
- * gives it to nobody as a part of this repository, so it is not read either, and what is kept in memory has an end.
+ * Everything that the manifests need, through any number of indexes; a manifest that was stored as a blob counts, since the registry serves it. What a
+ * manifest names and the repository has no link to is left out: it is no part of this repository, so it is not read either, and what is kept in memory
+ * has an end.
  * @throws Error if it is not known what one of those needs: its text may not be on the volume yet while a backup fills it
  */
 async function mark(
@@ -57,10 +62,9 @@ async function mark(
   for (const digest of marked.manifest) {
     const text = await repository.manifest(digest);
     if (text === undefined) throw new Error(`the volume does not have the manifest sha256:${digest}`);
-    const needed = referencesOf(text);
-    for (const kind of ['manifest', 'layer'] as const) {
-      for (const named of needed[kind]) if (linked[kind].has(named)) marked[kind].add(named);
-    }
+    const { manifest, layer } = referencesOf(text);
+    for (const named of manifest) if (linked.manifest.has(named) || linked.layer.has(named)) marked.manifest.add(named);
+    for (const named of [...manifest, ...layer]) if (linked.layer.has(named)) marked.layer.add(named);
   }
   return marked;
 }

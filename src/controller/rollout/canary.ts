@@ -24,13 +24,13 @@ function hasVersionBefore(web: Stored<CFProcess>, id: string): boolean {
   return servedOf(web).some(({ state }) => seen !== id || state === 'Old' || (state === 'Current' && isHindered));
 }
 
-/** The canary of this change waits for a decision: it still does while web is scaled to 0. */
-function isPaused({ status }: Stored<CFProcess>, id: string): boolean {
-  return status?.rollout?.id === id && status.rollout.phase === 'Paused';
+/** The change has begun as a canary: it stays one while web is scaled to 0, since nobody has decided about the new version. */
+function hasBegun({ status }: Stored<CFProcess>, id: string): boolean {
+  return status?.rollout?.id === id && status.rollout.step !== undefined;
 }
 
 /**
- * Undefined when no canary is under way, or the app has no instance of web to try the new version with, or no version of web to be a canary beside, or
+ * Undefined when no canary is under way, or the app has no instance of web to begin one with, or no version of web to be a canary beside, or
  * the change leaves web as it is: then all instances start at once.
  * @param target hash of the generation that the process should come to
  */
@@ -44,7 +44,7 @@ export function canaryStepOf(
   if (canary === undefined) return undefined;
   const web = liveProcesses(context, app).find(({ spec }) => spec.processType === webProcess);
   const id = app.spec.rollout?.id ?? '';
-  if (web === undefined || (wantedInstances(app, web) === 0 && !isPaused(web, id))) return undefined;
+  if (web === undefined || (wantedInstances(app, web) === 0 && !hasBegun(web, id))) return undefined;
   const served = servedOf(process);
   const isBesideOther = served.some(({ hash }) => hash !== target);
   if (isUntouched(process.status?.rollout, target, id)) return undefined;

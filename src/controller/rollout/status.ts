@@ -198,7 +198,10 @@ function atStep(facts: RolloutFacts, { step, steps }: CanaryProgress, before: De
   const { ready, desired, proven, reached } = facts;
   const isReached = reached === true && (desired === 0 || (ready >= desired && proven));
   const wasReached = before?.phase === 'Paused' && before.step === step && !isRemade(before, facts.target, facts.targetUid);
-  if (!isReached && !wasReached) return { ...underWay(facts), step };
+  if (!isReached && !wasReached) {
+    const empty = { phase: 'Pending', reason: 'Instances', message: 'There is no instance to try the new version with.' } as const;
+    return { ...(desired === 0 ? empty : underWay(facts)), step };
+  }
   return { phase: 'Paused', step, reason: 'Canary', message: `The canary has reached step ${String(step)} of ${String(steps)}.` };
 }
 

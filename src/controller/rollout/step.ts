@@ -1,6 +1,7 @@
 // Runs one step of a process's rollout: reads the state, calls the planner, applies the plan, and reports the progress.
 
 import type { Stored } from '../../lib/api/object.ts';
+import { webProcess } from '../../lib/api/app.ts';
 import { annotations, kinds } from '../../lib/api/group.ts';
 import { canaryOf, isCanceled, maxInFlightOf, strategyOf } from '../../lib/api/rollout.ts';
 import type { AppWorkload, CFApp, CFProcess, CFProcessStatus, GenerationStatus } from '../../lib/api/types.generated.ts';
@@ -165,7 +166,9 @@ export class Rollouts {
     const canary = view.canary === undefined ? undefined : canaryOf(view.app);
     const isLoaded = !view.routed || (carriedBy(view) === printWeights(plan.weights) && isLoadedBy(view));
     const isWhole = this.#readyOfTarget(view) >= mostOf(view);
-    return { ...defined({ canary }), reached: mostOf(view) === 0 || (isLoaded && isWhole) };
+    // Without an instance nothing was tried. Other processes than web wait without one.
+    const reached = mostOf(view) === 0 ? view.process.spec.processType !== webProcess : isLoaded && isWhole;
+    return { ...defined({ canary }), reached };
   }
 
   /** The weights that the gateway has used for a while; undefined while they change. */

@@ -82,11 +82,11 @@ export class WorkQueue {
     this.#delayed.set(key, { at, timer });
   }
 
-  /** Adds after the key's back-off and counts a failure. */
-  addRateLimited(key: string): void {
+  /** Adds after the key's back-off and counts a failure. @param delays left out: those of the queue */
+  addRateLimited(key: string, { baseMs, mostMs } = { baseMs: this.#baseDelayMs, mostMs: this.#maxDelayMs }): void {
     const failures = this.#failures.get(key) ?? 0;
     this.#failures.set(key, failures + 1);
-    this.addAfter(key, Math.min(this.#maxDelayMs, this.#baseDelayMs * 2 ** Math.min(failures, 30)));
+    this.addAfter(key, Math.min(mostMs, baseMs * 2 ** Math.min(failures, 30)));
   }
 
   /** Failures since the last `forget`. */

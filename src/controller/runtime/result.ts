@@ -18,16 +18,21 @@ export class TerminalError extends Error {
   }
 }
 
-/** Something else has to happen first: try again after `afterMs`, or when a watched object changes (`afterMs` left out). */
+/**
+ * Something else has to happen first: try again after `afterMs`, or when a watched object changes (`afterMs` left out). With `mostMs` the time doubles with
+ * each try up to it: for what lasts until a member of a space changes it.
+ */
 export class WaitingError extends Error {
   readonly reason: string;
   readonly afterMs: number | undefined;
+  readonly mostMs: number | undefined;
 
-  constructor(reason: string, message: string, afterMs?: number) {
+  constructor(reason: string, message: string, afterMs?: number, mostMs?: number) {
     super(message);
     this.name = 'WaitingError';
     this.reason = reason;
     this.afterMs = afterMs;
+    this.mostMs = mostMs;
   }
 }
 

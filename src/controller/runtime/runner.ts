@@ -136,8 +136,12 @@ export class Runner {
       return 'terminal';
     }
     if (error instanceof WaitingError) {
-      this.queue.forget(key);
-      if (error.afterMs !== undefined) this.queue.addAfter(key, error.afterMs);
+      const { afterMs, mostMs } = error;
+      if (afterMs !== undefined && mostMs !== undefined) this.queue.addRateLimited(key, { baseMs: afterMs, mostMs });
+      else {
+        this.queue.forget(key);
+        if (afterMs !== undefined) this.queue.addAfter(key, afterMs);
+      }
       log.debug('waiting', { reason: error.reason, error: error.message });
       return 'waiting';
     }

@@ -11,6 +11,8 @@ import { WaitingError } from './result.ts';
 /** Secrets are never watched, so they are read at intervals: at most this many reads per second for all of them. */
 const looksPerSecond = 4;
 const shortestPaceMs = 3_500;
+/** A finalizer of somebody else can hold a Secret for ever. */
+const lastingMs = 60_000;
 
 /** Length of keys and values as a Secret stores them: base64 has four characters for three bytes. */
 export const charactersOf = (data: Record<string, string>): number =>
@@ -51,6 +53,6 @@ async function createSecret(context: Context, wanted: Secret): Promise<Stored<Se
     return await context.cluster.create(secretType, wanted, { signal: context.signal });
   } catch (error) {
     if (!isAlreadyExists(error)) throw error;
-    throw new WaitingError('SecretInMotion', `The Secret ${wanted.metadata.name ?? ''} is being replaced.`, 300);
+    throw new WaitingError('SecretInMotion', `The Secret ${wanted.metadata.name ?? ''} is being replaced.`, 300, lastingMs);
   }
 }

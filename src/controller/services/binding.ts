@@ -90,7 +90,7 @@ async function ensureParts(
   if (secret === undefined)
     throw new WaitingError(reasons.credentialsSecretNotAvailable, missingSecret(instance), missingSecretRetryMs(context, instance));
   const credentials = readCredentials(instance, secret);
-  if (typeof credentials === 'string') throw new WaitingError(reasons.secretInvalid, `${credentials}.`, 5_000);
+  if (typeof credentials === 'string') throw new WaitingError(reasons.secretInvalid, `${credentials}.`, 5_000, 60_000);
   const status: Partial<StatusOf<CFServiceBinding>> = { envSecretRef: { name: instance.spec.secretName } };
   // A service key is for people and programs outside the cluster, so nothing mounts it.
   if (binding.spec.type === 'app') {

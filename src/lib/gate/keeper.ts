@@ -1,6 +1,7 @@
 // Requests of the user `keeper` to the registry's gate: what is stored, and what is to be removed. The controller sends them to the gate's Service, the
 // CLI through the API server.
 
+import type { Readable } from 'node:stream';
 import {
   mostCounted,
   type BlobSize,
@@ -13,7 +14,7 @@ import {
 } from '../api/gate-status.ts';
 import { keeperUser, registryPassword } from '../api/registry-credentials.ts';
 import { defined } from '../defined.ts';
-import { KfError } from '../errors.ts';
+import { KfError, messageOf } from '../errors.ts';
 import { basicAuthenticator, type Via } from '../oci/auth.ts';
 import { readUpTo, type HttpSend } from '../oci/http.ts';
 
@@ -36,6 +37,17 @@ export interface GateKeeper {
   sweep(signal: AbortSignal): Promise<Swept>;
 }
 
+/** @throws KfError `upload` when the answer ends early, as when the gate is ended meanwhile */
+async function answerOf(body: Readable, question: string, signal: AbortSignal): Promise<string> {
+  try {
+    return (await readUpTo(body, mostAnswerBytes)).toString();
+  } catch (error) {
+    if (error instanceof KfError || signal.aborted) throw error;
+    // Without its cause: the connection to the API server may be as before.
+    throw new KfError('upload', `The registry's gate ended its answer to ${question} early: ${messageOf(error)}.`);
+  }
+}
+
 function parsed<T>(text: string, question: string): T {
   try {
     return JSON.parse(text) as T;
@@ -55,7 +67,7 @@ export function gateKeeper(send: HttpSend, { key, nowSeconds, via }: { key: Buff
   const ask = async <T>(method: string, path: string, signal: AbortSignal, body?: object): Promise<T | undefined> => {
     const sent = defined({ body: body === undefined ? undefined : JSON.stringify(body) });
     const response = await send({ method, path, headers, signal, ...sent });
-    const text = (await readUpTo(response.body, mostAnswerBytes)).toString();
+    const text = await answerOf(response.body, `${method} ${path}`, signal);
     if (response.status === 404 && text.includes('NAME_UNKNOWN')) return undefined;
     if (response.status < 300) return text === '' ? undefined : parsed<T>(text, `${method} ${path}`);
     throw new KfError('upload', `The registry's gate answers ${method} ${path} with status ${response.status}.`, {

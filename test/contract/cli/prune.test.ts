@@ -67,6 +67,13 @@ const failed = ['space-guid/bad-droplets', 'space-guid/lost-droplets'];
 
 it.each([
   { what: 'answers with an error', answer: (call: Call) => call.json({ errors: [{ code: 'UNKNOWN', message: 'x' }] }, 500) },
+  {
+    what: 'ends its answer early',
+    answer: (call: Call) => {
+      call.response.writeHead(200, { 'content-length': '100' });
+      call.response.write('{"manifests":1,', () => call.response.destroy());
+    },
+  },
   { what: 'answers with half of its text', answer: (call: Call) => call.text('{"manifests":1,"layers":', 200) },
 ])('removes the images of the other repositories when the gate $what for some, and names those', async ({ answer }) => {
   for (const name of ['bad', 'lost']) cluster.server.on(`(GET|POST|DELETE) ${base}/repositories/space-guid/${name}-droplets.*`, answer);

@@ -2,7 +2,7 @@
 
 import { afterEach, expect, test } from 'vitest';
 import { annotations, kinds } from '../../../src/lib/api/group.ts';
-import { cancel, permit, reported, running, scaled, weights } from './deployment-scene.ts';
+import { cancel, permit, reported, running, scaled, wanted, weights } from './deployment-scene.ts';
 import { ns, startRunScene, type RunScene } from './run-scene.ts';
 
 let scene: RunScene;
@@ -39,18 +39,23 @@ test('a paused canary whose app is scaled to 0 is canceled there, and the versio
   await reported(scene, id, 'Serving', { canceled: true });
 });
 
-test('a canary that is scaled to 0 before it has reached its step has not reached it, and begins again with it', async () => {
+test('a canary that is scaled to 0 before it has reached its step has not reached it, other processes wait for it, and it begins again', async () => {
   scene = await startRunScene();
-  await reported(scene, await scene.deploy('good:1'), 'Serving');
-  const id = await scene.deploy('silent:2', { rollout: { strategy: 'canary' } });
+  await reported(scene, await scene.deploy('good:1', { processTypes: ['web', 'worker'] }), 'Serving');
+  await wanted(scene, 'worker');
+  await scene.until(() => expect(running(scene, 'worker')).toEqual({ 'good:1': 1 }));
+  const id = await scene.deploy('silent:2', { processTypes: ['web', 'worker'], rollout: { strategy: 'canary' } });
   await scene.until(() => expect(scene.web()?.status?.rollout).toMatchObject({ id, phase: 'Starting', step: 1 }));
   const phases = new Set<string | undefined>();
   scene.cluster.intercept = () => void phases.add(scene.web()?.status?.rollout?.phase);
   await scaled(scene, 0);
+  await reported(scene, id, 'Pending', { step: 1, message: 'There is no instance to try the new version with.' });
+  await scene.until(() => expect(running(scene)).toEqual({}));
   await scene.cluster.mergePatch(kinds.process, ns, scene.web()?.metadata.name ?? '', { spec: { desiredInstances: 1 } });
   await scene.until(() => expect([running(scene), weights(scene)]).toEqual([{ 'good:1': 1, 'silent:2': 1 }, { 'good:1': 1 }])); // prettier-ignore
   await reported(scene, id, 'Starting', { step: 1 });
-  expect([...phases]).not.toContain('Paused');
+  expect([...phases].filter((phase) => phase === 'Paused' || phase === 'Serving')).toEqual([]);
+  expect(running(scene, 'worker')).toEqual({ 'good:1': 1 });
 });
 
 test('a paused canary that is pushed again stays at its step, and a change that leaves it as it is does not promote it', async () => {

@@ -214,6 +214,28 @@ describe('Manager', () => {
     expect(await manager.renderMetrics()).toContain('kf_reconcile_total{reconciler="service",outcome="terminal"} 1');
   });
 
+  test('tries what lasts until somebody changes it in ever longer pauses, and a success ends them', async () => {
+    const cluster = new MemoryCluster();
+    await cluster.create(serviceType, service('lasting'));
+    const tries: number[] = [];
+    let isMended = false;
+    manage(cluster, async () => {
+      tries.push(performance.now());
+      if (!isMended) throw new WaitingError('Lasting', 'it is held', 20, 160);
+      return Promise.resolve({ requeueAfterMs: 1 });
+    });
+    await until(() => expect(tries.length).toBeGreaterThan(5));
+    const pauses = tries.slice(1).map((at, index) => at - (tries[index] ?? 0));
+    expect(pauses.slice(0, 5).map((ms, index) => ms >= Math.min(160, 20 * 2 ** index) - 2)).toEqual([true, true, true, true, true]);
+    isMended = true;
+    const before = tries.length;
+    await until(() => expect(tries.length).toBeGreaterThan(before + 2));
+    isMended = false;
+    const again = tries.length;
+    await until(() => expect(tries.length).toBeGreaterThan(again + 1));
+    expect((tries[again + 1] ?? 0) - (tries[again] ?? 0)).toBeLessThan(160);
+  });
+
   test('inherits the last gap from the leader before, before it works', async () => {
     const cluster = new MemoryCluster();
     const gap = '2026-01-02T12:00:00.000Z';

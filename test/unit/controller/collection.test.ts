@@ -103,6 +103,15 @@ describe('a collection', () => {
     expect([has('_manifests/revisions', inner), has('_layers', hex('inner')), has('_layers', fresh)]).toEqual([true, true, true]);
   });
 
+  test('keeps an image that an index names and that was stored as a blob, and reads names in any case', async () => {
+    const own = layer('own');
+    const text = JSON.stringify({ Layers: [{ Digest: `sha256:${own}` }] });
+    const child = layer(text);
+    const index = manifest({ Manifests: [{ digest: `sha256:${child}` }] });
+    expect(await run([`sha256:${index}`])).toEqual({ manifests: 0, layers: 0 });
+    expect([has('_layers', child), has('_layers', own)]).toEqual([true, true]);
+  });
+
   test('counts the time from the last collection that found a reference', async () => {
     const digest = image('one', ['own'], 5 * hour);
     await run([`sha256:${digest}`]);

@@ -102,6 +102,20 @@ test('an instance that does not become ready again keeps the others, and the err
   expect(ended).toEqual(['web-1 of 2']);
 });
 
+test('an instance that is missing or ending keeps the others, and one that has none is not called restarted', async () => {
+  await addProcess('web', [true, true]);
+  await cluster.mergePatch(statefulSetType, ns, 'web', { spec: { replicas: 3 } });
+  const short = session({ CF_STARTUP_TIMEOUT: '0.005' });
+  await expect(restartDirectly(short, app)).rejects.toMatchObject({ code: 'timeout' });
+  expect(ended).toEqual([]);
+  const { intercept } = cluster;
+  cluster.intercept = () => undefined;
+  for (const name of ['web-0', 'web-1']) await cluster.delete(podType, ns, name);
+  cluster.intercept = intercept;
+  await expect(restartDirectly(short, app)).rejects.toMatchObject({ code: 'timeout' });
+  expect(reported.map(({ type }) => type)).not.toContain('acted-directly');
+});
+
 test('before the only instance of a process ends, the user is told', async () => {
   await addProcess('web', [true]);
   await addProcess('worker', [true]);

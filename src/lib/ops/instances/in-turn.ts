@@ -71,7 +71,8 @@ export async function endInTurn(session: SpaceSession, turns: Turns): Promise<bo
   const others = pods.filter((pod) => !isReady(pod));
   const wanted = Math.max(turns.replicas, ready.length);
   const ended = new Set<string>();
-  for (const group of [others, ...ready.map((pod) => [pod])].filter(({ length }) => length > 0)) {
+  // Instances that are missing or ending are waited for in the first turn, also when it ends none.
+  for (const group of [others, ...ready.map((pod) => [pod])]) {
     throwIfAborted(signal);
     if (!(await turns.mayEnd())) return false;
     if (wanted === 1 && group !== others) turns.onlyOne();

@@ -45,6 +45,8 @@ export interface LateSpace {
 const overlapSeconds = 30 * 60;
 const gatePatienceMs = 180_000;
 const spacesPatienceMs = 300_000;
+/** Of many spaces: the controller takes its time for each, and some of them may then be left out. */
+const manySpacesPatienceMs = (spaces: number): number => 120_000 + 2_000 * spaces;
 /** The controller looks at each Secret again and again: in this time, and for each space in the time that it takes for one. */
 const standstillMs = 60_000;
 const standstillPerSpaceMs = 1_000;
@@ -149,10 +151,12 @@ async function awaitSpaces(context: RotateContext, key: Buffer): Promise<Pick<Ro
       leftOut.slice(0, mostNamed).map(({ guid }) => guid),
       ', ',
     )}${leftOut.length > mostNamed ? ', …' : ''}`;
-  await until(context, 'the controller to renew the credentials of all spaces', spacesPatienceMs, areRenewed, { hints, left });
+  const { items } = await context.cluster.list(kinds.space, { signal: context.signal });
+  const patienceMs = Math.max(spacesPatienceMs, manySpacesPatienceMs(items.length));
+  await until(context, 'the controller to renew the credentials of all spaces', patienceMs, areRenewed, { hints, left });
   for (const { space, guid, secrets } of leftOut) {
-    const are = secrets.length === 1 ? `Secret ${quoted(secrets, '')} does` : `Secrets ${quoted(secrets, ' and ')} do`;
-    const message = `Space '${space}' (namespace '${guid}') has no new credentials: its ${are} not stay as the controller writes ${secrets.length === 1 ? 'it' : 'them'}.`;
+    const are = secrets.length === 1 ? `Secret ${quoted(secrets, '')} was` : `Secrets ${quoted(secrets, ' and ')} were`;
+    const message = `Space '${space}' (namespace '${guid}') has no new credentials: its ${are} not renewed, or others change ${secrets.length === 1 ? 'it' : 'them'} again and again.`;
     context.report({ type: 'warning', message });
   }
   return { spaces, leftOut };
