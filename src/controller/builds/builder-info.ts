@@ -77,7 +77,11 @@ async function ensureBuilderInfo(context: Context, info: KfInfo): Promise<Result
   const cached = context.stores.of(kinds.builderInfo).get(info.root, name);
   const live = cached ?? (await created(() => context.cluster.create(kinds.builderInfo, wanted, { signal: context.signal })));
   if (live === undefined) return { requeueAfterMs: pollMs };
-  return isCurrent(live, info) ? removeLeft(context, info) : inspectBuilder(context, live, info);
+  if (!isCurrent(live, info)) return inspectBuilder(context, live, info);
+  // Another builder may have been asked for meanwhile, and could not be read.
+  if (live.status !== undefined)
+    await writeStatus(context, kinds.builderInfo, live, { ...live.status, conditions: conditionsWith(live, readyStatement) });
+  return removeLeft(context, info);
 }
 
 /** Removes the pod of a controller that was killed, or refused, when it had written what the pod said. */

@@ -347,6 +347,32 @@ describe('builds', () => {
     expect(cluster.peek(kinds.runnerInfo, 'cf', 'kf-runner')?.status?.capabilities).toEqual({ rollingDeploy: true });
   });
 
+  test('have a ready builder again when another one could not be read, and kf-info names the one before', async () => {
+    const name = async (builder: string): Promise<void> => {
+      const uid = cluster.peek(configMapType, 'cf', 'kf-info')?.metadata.uid;
+      const text = JSON.stringify({ ...info, builder: { ...info.builder, image: builder } });
+      await cluster.mergePatch(configMapType, 'cf', 'kf-info', { metadata: { uid }, data: { 'info.json': text } });
+    };
+    const status = () => scene.condition(kinds.builderInfo, 'cf', 'kf-builder', 'Ready')?.status;
+    await name('builder:2');
+    const look = () => cluster.peek(podType, 'kf-system', 'kf-builder-info');
+    await scene.until(() => expect(look()).toBeDefined());
+    const waiting = {
+      name: 'look',
+      image: 'builder:2',
+      imageID: '',
+      ready: false,
+      restartCount: 0,
+      state: { waiting: { reason: 'ImagePullBackOff' } },
+    };
+    const patch = { metadata: { uid: look()?.metadata.uid }, status: { containerStatuses: [waiting] } };
+    await cluster.mergePatch(podType, 'kf-system', 'kf-builder-info', patch, { subresource: 'status' });
+    await scene.until(() => expect(status()).toBe('False'));
+    await name(info.builder.image);
+    await scene.until(() => expect(status()).toBe('True'));
+    await scene.until(() => expect(look()).toBeUndefined());
+  });
+
   test('read a builder again if the pod for it was evicted', async () => {
     const other = { ...info, builder: { ...info.builder, image: 'builder:2' } };
     const uid = cluster.peek(configMapType, 'cf', 'kf-info')?.metadata.uid;
