@@ -169,6 +169,7 @@ function mostMemory({ pid }: ChildProcess): number {
   return Math.round(Number(kibibytes) / 1024);
 }
 
+const isLife = (text: string): boolean => /^[\da-f]{8}$/.test(text);
 const lifeThatServes = async (): Promise<string> => (await get(host)).body.trim();
 
 /** More lines of this life are printed. */
@@ -177,12 +178,17 @@ async function flows(account: Account, life: string): Promise<void> {
   await until(`more lines of ${life}`, async () => (account.lives.get(life)?.printed ?? 0) > before, longMs);
 }
 
-/** Ends a life. The request is sent again while the life answers: one may be lost at the gateway. */
+/** Ends a life. The request is sent again while the life answers: one may be lost at the gateway, and an answer of the gateway is no sign of a crash. */
 async function crash(life: string): Promise<void> {
-  await until(`the crash of ${life}`, async () => {
-    await get(host, '/crash').catch(() => undefined);
-    return (await lifeThatServes().catch(() => '')) !== life;
-  });
+  await until(
+    `the crash of ${life}`,
+    async () => {
+      const serving = await lifeThatServes().catch(() => '');
+      if (serving === life) await get(host, '/crash').catch(() => undefined);
+      return isLife(serving) && serving !== life;
+    },
+    longMs,
+  );
 }
 
 /** The life after `before` serves, and its lines are printed. */
@@ -191,7 +197,7 @@ async function next(account: Account, before: string): Promise<string> {
     'the next life',
     async () => {
       const serving = await lifeThatServes();
-      return serving !== before && /^[\da-f]{8}$/.test(serving) && serving;
+      return serving !== before && isLife(serving) && serving;
     },
     longMs,
   );
