@@ -114,10 +114,12 @@ async function addPods(set: string, count = 2): Promise<PodsSeen> {
   const before = cluster.memory.all(podType).map(({ metadata }) => metadata.uid);
   let started = 0;
   const ended: string[] = [];
+  // A pod may start after its test has ended, when the next one has another cluster.
+  const own = cluster;
   const startAgain = async (name: string): Promise<void> => {
-    await cluster.add(podType, pod(name));
+    await own.add(podType, pod(name));
     started += 1;
-    await cluster.memory.mergePatch(podType, ns, name, ready, { subresource: 'status' });
+    await own.memory.mergePatch(podType, ns, name, ready, { subresource: 'status' });
   };
   cluster.memory.intercept = (verb, type, name) => {
     if (verb !== 'delete' || type.plural !== 'pods') return;

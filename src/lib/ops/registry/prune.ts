@@ -129,7 +129,8 @@ async function tried<T>({ failed, report, signal }: Collecting, repository: stri
     if (signal.aborted || !(error instanceof KfError) || isConnectionFailure(error)) throw error;
     const message = messageOf(error);
     failed.push({ repository, message });
-    report({ type: 'warning', message: `The repository '${repository}' is left as it is: ${message}` });
+    const text = `The repository '${repository}' is left as it is: ${message}`;
+    report({ type: 'warning', message: text });
     return undefined;
   }
 }
