@@ -160,7 +160,7 @@ interface Numbers {
 }
 
 /**
- * The version that stays beside a canary even while none of its instances is ready: the canary never takes over by itself. One that has no instances
+ * The version that stays beside a canary even while none of its instances is ready: the canary never replaces it by itself. One that has no instances
  * starts again if the step has some for it, after the app was scaled to 0.
  */
 function besideCanary(step: CanaryStep, others: readonly Generation[]): Generation[] {
