@@ -150,24 +150,13 @@ export class RegistryClient {
   async resolve(repository: string, reference: string, architecture: string, signal?: AbortSignal): Promise<ResolvedImage | undefined> {
     const root = await this.getManifest(repository, reference, signal);
     if (!root) return undefined;
-    const document = parseDocument(root.bytes, repository);
-    if (!isIndex(document)) {
-      const { digest } = root.descriptor;
-      return { digest, rootDigest: digest, manifest: asManifest(document, repository), hasOtherArchitectures: false };
-    }
-    const entry = document.manifests.find(({ platform }) => platform?.os === 'linux' && platform.architecture === architecture);
-    if (!entry) throw noPlatform(repository, reference, architecture, document);
-    if (!isDigest(String(entry.digest)))
-      throw new KfError('upload', `The index '${repository}' ${reference} names a manifest without a digest.`);
-    const manifest = await this.getManifest(repository, entry.digest, signal);
-    if (!manifest)
-      throw new KfError('upload', `The index '${repository}' ${reference} names a manifest that does not exist: ${entry.digest}.`);
-    return {
-      digest: entry.digest,
-      rootDigest: root.descriptor.digest,
-      manifest: asManifest(parseDocument(manifest.bytes, repository), repository),
-      hasOtherArchitectures: document.manifests.some((other) => mayRunOnLinux(other) && other.platform?.architecture !== architecture),
-    };
+    const rootDigest = root.descriptor.digest;
+    const chosen = chosenFrom(root.bytes, { repository, reference, architecture });
+    if ('manifest' in chosen) return { digest: rootDigest, rootDigest, ...chosen, hasOtherArchitectures: false };
+    const { digest, hasOtherArchitectures } = chosen;
+    const manifest = await this.getManifest(repository, digest, signal);
+    if (!manifest) throw new KfError('upload', `The index '${repository}' ${reference} names a manifest that does not exist: ${digest}.`);
+    return { digest, rootDigest, manifest: asManifest(parseDocument(manifest.bytes, repository), repository), hasOtherArchitectures };
   }
 
   /** The config of a manifest: entrypoint, user, ports, labels. */
@@ -234,6 +223,24 @@ function isIndex(document: Document): document is Document & Index {
   if (!Array.isArray(manifests)) return false;
   document['manifests'] = manifests.filter(isObject);
   return true;
+}
+
+/**
+ * The image manifest, or what the index says about the one for linux on `architecture`. Nothing of a large index is kept while that one is read.
+ * @throws KfError for an index without a manifest for the architecture
+ */
+function chosenFrom(
+  bytes: Buffer,
+  { repository, reference, architecture }: { repository: string; reference: string; architecture: string },
+): { manifest: Manifest } | { digest: Digest; hasOtherArchitectures: boolean } {
+  const document = parseDocument(bytes, repository);
+  if (!isIndex(document)) return { manifest: asManifest(document, repository) };
+  const entry = document.manifests.find(({ platform }) => platform?.os === 'linux' && platform.architecture === architecture);
+  if (!entry) throw noPlatform(repository, reference, architecture, document);
+  const { digest } = entry;
+  if (!isDigest(String(digest))) throw new KfError('upload', `The index '${repository}' ${reference} names a manifest without a digest.`);
+  const hasOtherArchitectures = document.manifests.some((other) => mayRunOnLinux(other) && other.platform?.architecture !== architecture);
+  return { digest, hasOtherArchitectures };
 }
 
 function asManifest(document: Document, repository: string): Manifest {
