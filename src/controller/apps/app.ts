@@ -31,7 +31,7 @@ import {
 } from '../relations.ts';
 import { ensureProcesses, liveProcesses } from './processes.ts';
 import { boundServices, ensureVcapSecrets, forgetVcap, vcapApplicationSecretName, vcapPaceMs, vcapServicesSecretName } from './vcap.ts';
-import { claimName, duplicateRetryMs } from '../names/leases.ts';
+import { claimName } from '../names/leases.ts';
 
 export const appReconciler: Reconciler = {
   name: 'app',
@@ -92,7 +92,7 @@ async function reconcileApp(context: Context, live: Stored<CFApp>): Promise<Resu
       return undefined;
     }
     await writeStatus(context, kinds.app, live, { ...live.status, conditions: conditionsWith(live, claim.claimed, claim.notReady) });
-    return { requeueAfterMs: duplicateRetryMs };
+    return claim;
   }
   const seen = live.status?.deployment?.id ?? '';
   const app = await withRevision(context, deployIdOf(live) === seen ? live : await readFresh(context, live));

@@ -6,7 +6,7 @@ import type { Lease } from '../../lib/api/core.ts';
 import { annotations, conditionTypes, kinds, labels, reasons } from '../../lib/api/group.ts';
 import { nameClaims } from '../../lib/api/names.ts';
 import type { NameClaim } from '../../lib/api/names.ts';
-import type { KubeObject, ResourceType, Stored } from '../../lib/api/object.ts';
+import type { Condition, KubeObject, ResourceType, Stored } from '../../lib/api/object.ts';
 import type { CFApp, CFOrg, CFRoute, CFServiceBinding, CFServiceInstance, CFSpace } from '../../lib/api/types.generated.ts';
 import { ownerReference } from '../../templates/metadata.ts';
 import { isAlreadyExists } from '../../lib/kube/errors.ts';
@@ -33,10 +33,15 @@ export interface ClaimOutcome {
   claimed: Statement;
   /** Condition `Ready` of an object whose name is taken; nothing else may be made for it. */
   notReady?: Statement;
+  /** When to look again whether a taken name is free. */
+  requeueAfterMs?: number;
 }
 
-/** An object whose name is taken looks again after this time: its owner may have gone or been renamed. */
-export const duplicateRetryMs = 3_000;
+/**
+ * An object whose name is taken looks again after this time: its owner may have gone or been renamed. The longer the name has been taken, the later,
+ * because each look asks the API server, and a space can have many such objects.
+ */
+const duplicateRetryMs = { first: 3_000, last: 60_000 };
 /** How long a claim counts as held after its Lease was read. */
 export const trustMs = 60_000;
 const rememberedClaims = 10_000;
@@ -259,6 +264,12 @@ export function refusedClaim(reason: string, message: string): ClaimOutcome {
   return { held: false, claimed: statement, notReady: { ...statement, type: conditionTypes.ready } };
 }
 
+function nextLookMs({ now }: Context, before: Condition | undefined): number {
+  const { first, last } = duplicateRetryMs;
+  const takenMs = before?.status === 'False' ? now() - Date.parse(before.lastTransitionTime) : 0;
+  return Math.min(Math.max(takenMs / 10, first), last);
+}
+
 /** The outcome for an object that has its name. */
 export const heldClaim: ClaimOutcome = {
   held: true,
@@ -282,7 +293,8 @@ export async function claimName(context: Context, named: NamedObject): Promise<C
     held.delete(uid);
     const owner = leaseOwner(taken.lease);
     const who = `(${owner.type?.kind ?? 'object'} ${owner.namespace}/${owner.name} has it)`;
-    return refusedClaim(reasons.duplicateName, `${duplicateText(named)} ${named.entity === 'route' ? 'This space has it already.' : who}`);
+    const text = `${duplicateText(named)} ${named.entity === 'route' ? 'This space has it already.' : who}`;
+    return { ...refusedClaim(reasons.duplicateName, text), requeueAfterMs: nextLookMs(context, before) };
   }
   // Also an object whose last name was taken may still hold the one before that.
   const isRename = taken.state === 'acquired' && before !== undefined;

@@ -39,8 +39,11 @@ import {
 const askTimeoutMs = 3_000;
 const retryMs = 100;
 const slowRetryMs = 10_000;
-/** A gateway with an earlier form goes on sending requests to the earlier backends, and may load the present form at any moment. */
-const earlierRetryMs = 1_000;
+/**
+ * A gateway with an earlier form goes on sending requests to the earlier backends, and may load the present form at any moment. So it is asked often at
+ * first, then less and less up to {@link slowRetryMs}: a path that the gateway rewrites never gets an answer of this route.
+ */
+const earlierRetryMs = (heldUpMs: number): number => Math.min(Math.max(heldUpMs / 10, 1_000), slowRetryMs);
 /** When the gateway cannot be asked for this long, its status in the route counts. */
 const unreachableMs = 3_000;
 /**
@@ -256,7 +259,7 @@ function notLoaded(context: Context, attempts: Attempts, forms: readonly (string
   const why = isEarlier ? 'still has an earlier form of it' : 'does not answer for it';
   const message = `The gateway has accepted the route, but ${why}; it should have revision ${attempts.revision}.`;
   return isEarlier
-    ? { statement: said('False', 'NotLoaded', message), requeueAfterMs: earlierRetryMs }
+    ? { statement: said('False', 'NotLoaded', message), requeueAfterMs: earlierRetryMs(context.now() - attempts.since) }
     : { statement: said('False', reasons.notAnswered, message), requeueAfterMs: slowRetryMs };
 }
 

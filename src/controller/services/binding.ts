@@ -15,7 +15,7 @@ import type { Result } from '../runtime/result.ts';
 import { conditionsWith, notReady, readyStatement, writeStatus } from '../runtime/status.ts';
 import type { Statement, StatusOf } from '../runtime/status.ts';
 import { keyOf, splitKey } from '../runtime/store.ts';
-import { claimName, duplicateRetryMs } from '../names/leases.ts';
+import { claimName } from '../names/leases.ts';
 import { ensureOwner } from '../runtime/owner.ts';
 import { missingSecret, missingSecretRetryMs } from './instance.ts';
 import { ensureSecret, paceMs } from '../runtime/secrets.ts';
@@ -65,7 +65,7 @@ async function reconcileBinding(context: Context, live: Stored<CFServiceBinding>
     statements.push(claim.claimed);
     if (claim.notReady !== undefined) {
       await write(context, live, [...statements, claim.notReady]);
-      return { requeueAfterMs: duplicateRetryMs };
+      return claim;
     }
     await ensureParts(context, live, instance, statements);
   } catch (error) {

@@ -12,7 +12,7 @@ import type { Result } from '../runtime/result.ts';
 import { conditionsWith, readyStatement, writeStatus } from '../runtime/status.ts';
 import type { Statement, StatusOf } from '../runtime/status.ts';
 import { splitKey } from '../runtime/store.ts';
-import { claimName, duplicateRetryMs } from '../names/leases.ts';
+import { claimName } from '../names/leases.ts';
 import { paceMs } from '../runtime/secrets.ts';
 import { defined } from '../../lib/defined.ts';
 
@@ -58,7 +58,7 @@ async function reconcileInstance(context: Context, live: Stored<CFServiceInstanc
   const claim = await claimName(context, { entity: 'serviceInstance', object: live });
   if (claim.notReady !== undefined) {
     await write(context, live, [claim.claimed, claim.notReady]);
-    return { requeueAfterMs: duplicateRetryMs };
+    return claim;
   }
   const { namespace, name: _ } = live.metadata;
   const secret =

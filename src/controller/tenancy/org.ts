@@ -14,7 +14,7 @@ import { conditionsWith, notReady, readyStatement, writeStatus } from '../runtim
 import type { Statement } from '../runtime/status.ts';
 import { splitKey } from '../runtime/store.ts';
 import { ensureOrgLimits } from './limits.ts';
-import { claimName, duplicateRetryMs } from '../names/leases.ts';
+import { claimName } from '../names/leases.ts';
 import {
   deletionPollMs,
   ensureNamespace,
@@ -61,7 +61,7 @@ async function reconcileOrg(context: Context, live: Stored<CFOrg>): Promise<Resu
   const claim = await claimName(context, { entity: 'org', object: live });
   if (claim.notReady !== undefined) {
     await write(context, live, claim.claimed, claim.notReady);
-    return { requeueAfterMs: duplicateRetryMs };
+    return claim;
   }
   const org = await setFinalizer(context, kinds.org, live, { name: finalizers.org, present: true });
   let requeueAfterMs: number | undefined;

@@ -18,7 +18,7 @@ import { conditionsWith, notReady, readyStatement, writeStatus } from '../runtim
 import type { Statement } from '../runtime/status.ts';
 import { splitKey } from '../runtime/store.ts';
 import { BuildHosts } from '../builds/hosts.ts';
-import { claimName, duplicateRetryMs } from '../names/leases.ts';
+import { claimName } from '../names/leases.ts';
 import {
   deletionPollMs,
   ensureNamespace,
@@ -77,7 +77,7 @@ async function reconcileSpace(context: Context, live: Stored<CFSpace>, keys: Reg
   const claim = await claimName(context, { entity: 'space', object: live });
   if (claim.notReady !== undefined) {
     await write(context, live, claim.claimed, claim.notReady);
-    return { requeueAfterMs: duplicateRetryMs };
+    return claim;
   }
   const space = await setFinalizer(context, kinds.space, live, { name: finalizers.space, present: true });
   const pace = paceMs(context.stores.of(kinds.space).size, looksPerSpace);

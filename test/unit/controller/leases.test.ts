@@ -1,4 +1,4 @@
-// Which names a service binding holds after it was renamed.
+// Which names a service binding holds after it was renamed, and when one whose name is taken looks again.
 
 import { beforeEach, expect, test } from 'vitest';
 import { claimName } from '../../../src/controller/names/leases.ts';
@@ -65,4 +65,20 @@ test.each([
 test('a binding without a name of its own keeps its name while its instance is gone', async () => {
   expect(await name('b-1', '', 'gone')).toBe(true);
   expect(await name('b-2', 'gone')).toBe(false);
+});
+
+test.each([
+  [1_000, 3_000],
+  [90_000, 9_000],
+  [3_600_000, 60_000],
+])('a binding whose name was taken %d ms ago looks again after %d ms', async (takenMs, lookMs) => {
+  await name('b-1', 'taken');
+  await name('b-2', 'taken');
+  const live = cluster.peek(kinds.serviceBinding, ns, 'b-2');
+  if (live === undefined) throw new Error('b-2 is missing');
+  const [condition] = live.status?.conditions ?? [];
+  const since = Date.parse(condition?.lastTransitionTime ?? '');
+  const later = { ...context, now: () => since + takenMs };
+  const claim = await claimName(later, { entity: 'serviceBinding', object: live, instanceName: 'i-1' });
+  expect(claim).toMatchObject({ held: false, requeueAfterMs: lookMs });
 });

@@ -126,6 +126,27 @@ test('a gateway whose revision cannot be asked is reported as not verified', asy
   expect((await said(address, live)).reason).toBe('NotVerified');
 });
 
+test('a gateway that never gets past an earlier revision is asked ever less often, at last every 10 s', async () => {
+  const before = httpRoute();
+  const live = httpRoute(before, true, generations.slice(1));
+  const { address } = await gateway(
+    () => ({ status: 200 }),
+    () => revisionOf(before),
+  );
+  const programming = new Programming();
+  const { context, pass } = contextOf(address, live);
+  const pauses: number[] = [];
+  while ((pauses.at(-1) ?? 0) < 10_000 && pauses.length < 100) {
+    const { statement, requeueAfterMs = 0 } = programming.look(context, route);
+    if (statement !== undefined) pauses.push(requeueAfterMs);
+    pass(requeueAfterMs);
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+  expect(pauses[0]).toBeLessThan(2_000);
+  expect(pauses).toEqual(pauses.toSorted((a, b) => a - b));
+  expect(pauses.length).toBeLessThan(40);
+});
+
 test('a gateway with an earlier revision after 15 s has not loaded the present one, and is asked again soon', async () => {
   const before = httpRoute();
   const live = httpRoute(before, true, generations.slice(1));
