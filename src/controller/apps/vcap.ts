@@ -1,7 +1,7 @@
 // VCAP_APPLICATION and VCAP_SERVICES of an app, and the two Secrets with them for builds, tasks and other readers.
 
 import { createHash } from 'node:crypto';
-import { secretType, type Secret } from '../../lib/api/core.ts';
+import { secretType } from '../../lib/api/core.ts';
 import { webProcess } from '../../lib/api/app.ts';
 import { findCondition, isReady } from '../../lib/api/conditions.ts';
 import { conditionTypes, kinds, labels, reasons } from '../../lib/api/group.ts';
@@ -25,7 +25,7 @@ import { WaitingError } from '../runtime/result.ts';
 import { byAge, notReadyText, routesByApp, spaceOf } from '../relations.ts';
 import { liveProcesses } from './processes.ts';
 import { readCredentials } from '../../lib/api/credentials.ts';
-import { charactersOf, paceMs } from '../runtime/secrets.ts';
+import { charactersOf, ensureSecret, paceMs } from '../runtime/secrets.ts';
 
 const vcapApplicationKey = 'VCAP_APPLICATION';
 /** The `cf_api` of apps: their platform has no other API than the cluster's own. */
@@ -220,32 +220,18 @@ async function ensure(context: Context, app: Stored<CFApp>, name: string, texts:
   const hash = createHash('sha256').update(JSON.stringify(texts)).digest('hex');
   const last = written.get(known);
   if (last?.hash === hash && context.now() - last.at < vcapPaceMs(context) * 0.9) return;
-  const data = encoded(texts);
-  const live = await context.cluster.get(secretType, ns, name, context.signal);
-  if (live === undefined) {
-    const secret: Secret = {
-      apiVersion: apiVersionOf(secretType),
-      kind: secretType.kind,
-      metadata: {
-        name,
-        namespace: ns,
-        labels: { [labels.appGuid]: app.metadata.name },
-        ownerReferences: [ownerReference(kinds.app, app)],
-      },
-      type: 'Opaque',
-      data,
-    };
-    await context.cluster.create(secretType, secret, { signal: context.signal });
-  } else if (Object.entries({ ...live.data, ...data }).some(([key, value]) => live.data?.[key] !== value || !(key in data))) {
-    const gone = Object.fromEntries(Object.keys(live.data ?? {}).map((key) => [key, null]));
-    await context.cluster.mergePatch(
-      secretType,
-      ns,
+  await ensureSecret(context, {
+    apiVersion: apiVersionOf(secretType),
+    kind: secretType.kind,
+    metadata: {
       name,
-      { metadata: { resourceVersion: live.metadata.resourceVersion }, data: { ...gone, ...data } },
-      { signal: context.signal },
-    );
-  }
+      namespace: ns,
+      labels: { [labels.appGuid]: app.metadata.name },
+      ownerReferences: [ownerReference(kinds.app, app)],
+    },
+    type: 'Opaque',
+    data: encoded(texts),
+  });
   written.set(known, { hash, at: context.now() });
 }
 

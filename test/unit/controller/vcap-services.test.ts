@@ -86,6 +86,14 @@ test.each(Object.entries(shapes))('VCAP_SERVICES is exact: %s', async (name, bou
   await expect(`${JSON.stringify(JSON.parse(text), null, 2)}\n`).toMatchFileSnapshot(`../../golden/vcap-services/${name}.json`);
 });
 
+test('a Secret that a member wrote and froze is replaced', async () => {
+  const cluster = new MemoryCluster();
+  const metadata = { name: 'app-guid-vcap-services', namespace };
+  await cluster.create(secretType, { metadata, immutable: true, data: { VCAP_SERVICES: base64('garbage') } });
+  expect((await written([], cluster))['VCAP_SERVICES']).toBe('{}');
+  expect((await cluster.get(secretType, namespace, metadata.name))?.immutable).toBeUndefined();
+});
+
 test('the URL of the first database is beside it for tasks, and gone with its service', async () => {
   const cluster = new MemoryCluster();
   const database: Shape = { credentials: { uri: 'mysql://user:secret@db.example.com/shop' } };
