@@ -10,6 +10,7 @@ import { databaseUrl, databaseUrlKey, vcapServicesKey, type VcapService } from '
 import { generationNames } from '../templates/workload.ts';
 import type { Context } from './runtime/reconciler.ts';
 import { WaitingError } from './runtime/result.ts';
+import { charactersOf } from './runtime/secrets.ts';
 
 /** What a Secret contains, in base64. */
 export type SecretData = Record<string, string>;
@@ -37,11 +38,24 @@ export async function variablesOf(context: Context, app: Stored<CFApp>, retryMs:
   );
 }
 
+/** Limits for the environment of what is started: a process cannot start with one that is much larger. Characters as a Secret stores them. */
+export const envLimits = { variables: 1_000, characters: 700 * 1024 } as const;
+
+/** What of an environment is too much, as a sentence; undefined when it is small enough. */
+export function envProblem(env: SecretData): string | undefined {
+  const variables = Object.keys(env).length;
+  const { variables: most, characters } = envLimits;
+  if (variables > most) return `The app has ${variables} environment variables; at most ${most} are possible.`;
+  if (charactersOf(env) > characters)
+    return `The app's environment, VCAP_SERVICES included, has more than ${(characters * 3) / 4 / 1024} KiB.`;
+  return undefined;
+}
+
 /** Pause between two looks for the variables that a task or a build waits for: many may wait at the same time. */
 export const variablesLookMs = 5_000;
 
-/** Pause between two looks for VCAP_SERVICES that are being written again. */
-const vcapLookMs = 500;
+/** Pauses between two looks for VCAP_SERVICES that are being written again: the first one, and the longest. */
+const [vcapLookMs, vcapLastLookMs] = [500, 60_000];
 
 /** The services of VCAP_SERVICES. A developer may have written the Secret. @throws WaitingError when it is not a JSON object */
 export function servicesIn(vcapServices: string): VcapService[] {
@@ -52,7 +66,12 @@ export function servicesIn(vcapServices: string): VcapService[] {
         typeof (service as VcapService | null)?.credentials === 'object' && (service as VcapService).credentials !== null,
     );
   } catch {
-    throw new WaitingError('VcapServicesNotWritten', 'VCAP_SERVICES of the app is no JSON object; it is being written again.', vcapLookMs);
+    throw new WaitingError(
+      'VcapServicesNotWritten',
+      'VCAP_SERVICES of the app is no JSON object; it is being written again.',
+      vcapLookMs,
+      vcapLastLookMs,
+    );
   }
 }
 

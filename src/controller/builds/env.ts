@@ -6,7 +6,7 @@ import { annotations, kinds, labels, places, reasons } from '../../lib/api/group
 import type { BuildWorkloadSpec, CFApp, CFBuild, EnvVar } from '../../lib/api/types.generated.ts';
 import { defined } from '../../lib/defined.ts';
 import { ownerReference } from '../../templates/metadata.ts';
-import { secretData, variablesLookMs, variablesOf, type SecretData } from '../app-variables.ts';
+import { envProblem, secretData, variablesLookMs, variablesOf, type SecretData } from '../app-variables.ts';
 import { bindingsOf } from '../relations.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import { TerminalError, WaitingError } from '../runtime/result.ts';
@@ -48,13 +48,15 @@ async function ownVariables(context: Context, build: Stored<CFBuild>, name: stri
 /**
  * The installation's variables, then the build's own Secret (annotation env-secret) or else the app's environment, then VCAP_*. A build that names
  * a Secret waits for it: the CLI can create it only after the build.
- * @throws TerminalError when the Secret does not appear
+ * @throws TerminalError when the Secret does not appear, or has too much
  * @throws WaitingError when the variables are missing
  */
 export async function buildEnvironment(context: Context, build: Stored<CFBuild>, app: Stored<CFApp>): Promise<EnvVar[]> {
   const own = build.metadata.annotations?.[annotations.envSecret];
   const name = own ?? app.spec.envSecretName ?? '';
   const variables = await (own === undefined ? variablesOf(context, app, variablesLookMs) : ownVariables(context, build, own));
+  const problem = envProblem(variables);
+  if (problem !== undefined) throw new TerminalError('EnvironmentTooLarge', problem);
   const guid = app.metadata.name;
   return lastOfEach([
     ...(await ensureInstallationEnv(context, build)),

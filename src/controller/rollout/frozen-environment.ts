@@ -11,7 +11,7 @@ import type { AppWorkload, CFApp, CFProcess } from '../../lib/api/types.generate
 import { isAlreadyExists } from '../../lib/kube/errors.ts';
 import { vcapServicesKey } from '../../templates/pod-env.ts';
 import type { FrozenBinding, FrozenInputs } from '../../templates/workload.ts';
-import { secretData, variablesOf, withServices, type SecretData } from '../app-variables.ts';
+import { envProblem, secretData, variablesOf, withServices, type SecretData } from '../app-variables.ts';
 import { isOwnedBy } from '../runtime/owner.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import { WaitingError } from '../runtime/result.ts';
@@ -59,25 +59,16 @@ async function frozenBindings(context: Context, app: Stored<CFApp>): Promise<Fro
     if (data === undefined)
       throw new WaitingError(reasons.bindingNotReady, `The Secret '${secret}' of the service binding '${name}' is missing.`, retryMs);
     characters += charactersOf(data);
-    if (characters > frozenLimits.bindingCharacters) throw tooLarge(`The credentials of the app's services have more than 3 MiB`);
+    if (characters > mostBindingCharacters) throw tooLarge(`The credentials of the app's services have more than 3 MiB.`);
     bindings.push({ guid, name, data });
   }
   return bindings;
 }
 
-/** Limits for one generation. Each generation has its own copies, and a process cannot start with an environment that is much larger. */
-export const frozenLimits = { variables: 1_000, envCharacters: 700 * 1024, bindingCharacters: 4 * 1024 * 1024 } as const;
+/** Limit for the Secrets of all bindings together, in characters as a Secret stores them: each generation has its own copies. */
+const mostBindingCharacters = 4 * 1024 * 1024;
 
-const tooLarge = (message: string): WaitingError => new WaitingError('EnvironmentTooLarge', `${message}.`, tooLargeMs);
-
-/** @throws WaitingError saying what is too much */
-export function assertEnvSize(env: Record<string, string>): void {
-  const variables = Object.keys(env).length;
-  const { variables: most, envCharacters } = frozenLimits;
-  if (variables > most) throw tooLarge(`The app has ${variables} environment variables; at most ${most} are possible`);
-  if (charactersOf(env) > envCharacters)
-    throw tooLarge(`The app's environment, VCAP_SERVICES included, has more than ${(envCharacters * 3) / 4 / 1024} KiB`);
-}
+const tooLarge = (message: string): WaitingError => new WaitingError('EnvironmentTooLarge', message, tooLargeMs);
 
 /**
  * Reads the inputs that a new generation keeps for its whole life.
@@ -91,19 +82,20 @@ export async function readFrozen(
   isOfChange: boolean,
 ): Promise<FrozenInputs> {
   assertBound(context, app);
-  const [present, recorded, services, bindings] = await Promise.all([
+  const [present, recorded, services] = await Promise.all([
     variablesOf(context, app, retryMs),
     isOfChange ? recordedEnv(context, app) : undefined,
     secretData(context, app.metadata.namespace, vcapServicesSecretName(app)),
-    frozenBindings(context, app),
   ]);
-  const env = recorded ?? present;
   const vcapServices = services?.[vcapServicesKey];
   if (vcapServices === undefined) throw new WaitingError('VcapServicesNotWritten', 'VCAP_SERVICES of the app is not written yet.', retryMs);
-  const all = withServices(env, vcapServices);
-  assertEnvSize(all);
+  const env = withServices(recorded ?? present, vcapServices);
+  const problem = envProblem(env);
+  if (problem !== undefined) throw tooLarge(problem);
+  // Only now: what hinders a generation is looked at again and again, and these can be large.
+  const bindings = await frozenBindings(context, app);
   return {
-    env: all,
+    env,
     bindings: bindings.toSorted((a, b) => (a.guid < b.guid ? -1 : 1)),
     vcapApplication: vcapApplicationOf(context, app, process),
     drainSeconds: context.info().drainSeconds,

@@ -283,7 +283,9 @@ async function tellWhy(context: Context, app: Stored<CFApp>, process: Stored<CFP
     rollout,
   });
   // Nobody awaits it any more, and each try reads Secrets.
-  throw rollout.phase === 'Failed' ? new WaitingError(reason, message, Math.max(hindrance.afterMs ?? 0, failedRetryMs)) : hindrance;
+  if (rollout.phase !== 'Failed') throw hindrance;
+  const { mostMs } = error instanceof WaitingError ? error : {};
+  throw new WaitingError(reason, message, Math.max(hindrance.afterMs ?? 0, failedRetryMs), mostMs);
 }
 
 /**

@@ -8,7 +8,7 @@ import { conditionTypes, kinds } from '../../lib/api/group.ts';
 import type { CFApp, CFProcess, CFTask, Droplet, TaskWorkload } from '../../lib/api/types.generated.ts';
 import { isAlreadyExists } from '../../lib/kube/errors.ts';
 import { buildTaskEnv, buildTaskWorkload } from '../../templates/task-job.ts';
-import { variablesLookMs, variablesOf } from '../app-variables.ts';
+import { envProblem, variablesLookMs, variablesOf } from '../app-variables.ts';
 import { assertBindingsListed } from '../builds/env.ts';
 import { index, watch, type Context, type Reconciler } from '../runtime/reconciler.ts';
 import { TerminalError, WaitingError } from '../runtime/result.ts';
@@ -26,6 +26,8 @@ const tasksByApp = index<CFTask>(kinds.task, 'app', (task) => [`${task.metadata.
 /** A task may be written before its app. An app that is missing for this long was deleted, with the task too young to have it as its owner. */
 const appPatienceMs = 10 * 60_000;
 const appLookMs = 60_000;
+/** The longest pause between two looks at an environment that is too large: each of them reads all of it. */
+const tooLargeLookMs = 60_000;
 
 /** One worker, so that each number is given once and in order. */
 export const taskReconciler: Reconciler = {
@@ -202,6 +204,8 @@ async function start(context: Context, task: Stored<CFTask>): Promise<TaskWorklo
     throw new TerminalError('NoCommand', 'The task has no command, and the process type that it names has none either.');
   const { memoryMB = 0, diskQuotaMB = 0 } = task.status ?? {};
   const variables = await variablesOf(context, app, variablesLookMs);
+  const problem = envProblem(variables);
+  if (problem !== undefined) throw new WaitingError('EnvironmentTooLarge', problem, variablesLookMs, tooLargeLookMs);
   const env = buildTaskEnv(app, Object.keys(variables).toSorted(), memoryMB);
   const wanted = buildTaskWorkload({ app, task, command, droplet, memoryMB, diskMB: diskQuotaMB, env });
   const live = await openTask(context, task);

@@ -145,6 +145,15 @@ describe('builds', () => {
     expect(job()).toBeUndefined();
   });
 
+  test('fail with more variables than a process can start with, before anything of them is made', async () => {
+    await start({ env: Object.fromEntries(Array.from({ length: 1_001 }, (_, index) => [`V${index}`, 'x'])) });
+    await scene.until(() => expect(build()?.status?.state).toBe('FAILED'));
+    expect(scene.condition(kinds.build, 's-1', 'b-1', 'Succeeded')?.message).toBe(
+      'The app has 1001 environment variables; at most 1000 are possible.',
+    );
+    expect(cluster.peek(kinds.buildWorkload, 's-1', 'b-1')).toBeUndefined();
+  });
+
   test('wait for the variables of their app if they have none of their own, and do not run as if it had none', async () => {
     await cluster.delete(secretType, 's-1', 'a-1-env');
     await start();

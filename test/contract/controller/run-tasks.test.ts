@@ -129,6 +129,19 @@ describe('a task that begins', () => {
     expect(job('lost')?.spec?.template.spec.containers[0]?.env).toContainEqual(variable);
   });
 
+  test('of an app with more variables than a process can start with is not made, says so, and runs when they are fewer', async () => {
+    await makeApp();
+    const many = Object.fromEntries(Array.from({ length: 1_001 }, (_, index) => [`V${index}`, 'eA==']));
+    await cluster.mergePatch(secretType, ns, 'env', { data: many });
+    await makeTask('large');
+    await until(() => expect(condition('large', 'Ready')).toMatchObject({ status: 'False', reason: 'EnvironmentTooLarge' }));
+    expect(condition('large', 'Ready')?.message).toMatch(/^The app has 10\d\d environment variables; at most 1000 are possible\.$/);
+    expect([cluster.peek(kinds.taskWorkload, ns, 'large'), jobsMade()]).toEqual([undefined, []]);
+    await cluster.mergePatch(secretType, ns, 'env', { data: Object.fromEntries(Object.keys(many).map((key) => [key, null])) });
+    await cluster.mergePatch(kinds.app, ns, 'app', { metadata: { annotations: { looked: 'again' } } });
+    await until(() => expect(job('large')).toBeDefined());
+  });
+
   test('of an app without a Secret for variables begins without any, and asks for no Secret without a name', async () => {
     const read: string[] = [];
     cluster.intercept = (verb, type, name) => void (verb === 'get' && type === secretType && read.push(name));
