@@ -2,9 +2,9 @@
 
 import type { Session, SpaceSession } from './session.ts';
 
-type Parts = Partial<Pick<SpaceSession, 'org' | 'space' | 'report'>>;
+type Parts = Partial<Pick<SpaceSession, 'org' | 'space' | 'report' | 'signal'>>;
 
-/** The same session with other parts: its place, or the receiver of its events. */
+/** The same session with other parts: its place, the receiver of its events, or what interrupts it. */
 export function withParts<S extends Session, P extends Parts>(session: S, parts: P): S & P {
   return new Proxy(session, {
     get(target, key) {

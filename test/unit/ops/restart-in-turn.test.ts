@@ -65,7 +65,11 @@ beforeEach(async () => {
     if (verb !== 'delete' || type.plural !== 'pods') return;
     ended.push(`${name} of ${String(cluster.all(podType).filter(isReady).length)}`);
     const [process = '', index] = name.split('-');
-    setTimeout(() => void cluster.create(podType, podOf(process, Number(index), !failing.has(name))), 10);
+    const successor = podOf(process, Number(index), !failing.has(name));
+    setTimeout(() => {
+      // A deletion that was interrupted may not have reached the API server.
+      if (cluster.peek(podType, ns, name) === undefined) void cluster.create(podType, successor);
+    }, 10);
   };
 });
 
@@ -114,6 +118,27 @@ test('an instance that is missing or ending keeps the others, and one that has n
   cluster.intercept = intercept;
   await expect(restartDirectly(short, app)).rejects.toMatchObject({ code: 'timeout' });
   expect(reported.map(({ type }) => type)).not.toContain('acted-directly');
+});
+
+test.each([
+  ['stops the app', { spec: { desiredState: 'STOPPED' } }],
+  ['changes the app', { metadata: { annotations: { [annotations.deployId]: 'later' } } }],
+])('a command that %s while an instance starts ends the wait at once', async (_what, patch) => {
+  await addProcess('web', [true, true]);
+  failing.add('web-1');
+  setTimeout(() => void cluster.mergePatch(kinds.app, ns, 'app', patch), 100);
+  const began = performance.now();
+  await expect(restartDirectly(session(), app)).rejects.toMatchObject({ code: 'conflict', hints: ['kf app shop'] });
+  expect(performance.now() - began).toBeLessThan(5_000);
+  expect(ended).toEqual(['web-1 of 2']);
+});
+
+test('a controller that comes back while an instance starts does the rest at once', async () => {
+  await addProcess('web', [true, true]);
+  failing.add('web-1');
+  const status = { deployment: { id: 'change', phase: 'Starting' } };
+  setTimeout(() => void cluster.mergePatch(kinds.app, ns, 'app', { status }, { subresource: 'status' }), 100);
+  expect(await restartDirectly(session(), app)).toBe('taken-up');
 });
 
 test('before the only instance of a process ends, the user is told', async () => {

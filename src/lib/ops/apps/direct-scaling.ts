@@ -8,6 +8,7 @@ import type { Stored } from '../../api/object.ts';
 import type { CFApp, CFProcess, GenerationStatus } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import { watchObject } from '../../kube/watch-list.ts';
+import { withParts } from '../../session/overlay.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { endInTurn } from '../instances/in-turn.ts';
 import { appGone } from './changes.ts';
@@ -95,15 +96,36 @@ export async function startDirectly(session: SpaceSession, app: Stored<CFApp>): 
   return true;
 }
 
-/** Asks before each instance whether the restart still is the last change of the app, and whether a controller has taken it up. */
-function untakenChange({ cluster, space, signal }: SpaceSession, app: Stored<CFApp>): () => Promise<boolean> {
+/** Whether a controller has taken the change up. @throws KfError when it is not the app's last one any more */
+function isTakenUp(app: Stored<CFApp>, seen: Stored<CFApp> | undefined): boolean {
   const deployId = app.metadata.annotations?.[annotations.deployId];
-  return async () => {
-    const seen = await cluster.get(kinds.app, space.guid, app.metadata.name, signal);
-    if (seen === undefined) throw appGone(app);
-    if (seen.metadata.annotations?.[annotations.deployId] !== deployId) throw overtaken(seen);
-    return deployId === undefined || seen.status?.deployment?.id !== deployId;
-  };
+  if (seen === undefined) throw appGone(app);
+  if (seen.metadata.annotations?.[annotations.deployId] !== deployId || seen.spec.desiredState !== 'STARTED') throw overtaken(seen);
+  return deployId !== undefined && seen.status?.deployment?.id === deployId;
+}
+
+/**
+ * Does the work unless a controller takes the change up meanwhile, which does the rest.
+ * @param work with a session that is interrupted then
+ * @throws KfError when the app has a later change, without waiting for what will not come then
+ */
+async function untilTakenUp(
+  session: SpaceSession,
+  app: Stored<CFApp>,
+  work: (session: SpaceSession) => Promise<boolean>,
+): Promise<boolean | 'taken-up'> {
+  const { cluster, space } = session;
+  const over = new AbortController();
+  const signal = AbortSignal.any([session.signal, over.signal]);
+  const check = (seen: Stored<CFApp> | undefined): 'taken-up' | undefined => (isTakenUp(app, seen) ? 'taken-up' : undefined);
+  const how = { timeoutMs: Infinity, signal, describe: `a controller for app '${app.spec.displayName}'` };
+  const working = work(withParts(session, { signal }));
+  try {
+    return await Promise.race([working, watchObject(cluster, kinds.app, { ns: space.guid, name: app.metadata.name }, check, how)]);
+  } finally {
+    over.abort();
+    await working.catch(() => undefined);
+  }
 }
 
 /** The usual advice after an interruption, to run the command again, would end all instances once more. */
@@ -128,18 +150,23 @@ function endedEarly({ bin }: SpaceSession, { spec: { displayName } }: Stored<CFA
 export async function restartDirectly(session: SpaceSession, app: Stored<CFApp>): Promise<boolean | 'taken-up'> {
   const found = (await setsByProcess(session, app)).filter(({ set }) => (set.spec?.replicas ?? 0) > 0);
   if (found.length === 0) return startDirectly(session, app);
-  const mayEnd = untakenChange(session, app);
-  try {
+  const endAll = async (inTime: SpaceSession): Promise<boolean> => {
+    const { cluster, space, signal, env, report } = inTime;
     for (const { process, set } of found) {
-      const isDone = await endInTurn(session, {
+      const isDone = await endInTurn(inTime, {
         process,
         replicas: set.spec?.replicas ?? 0,
-        timeoutMs: startTimeoutMs(session.env, process.spec.healthCheck.data.timeoutSeconds),
-        mayEnd,
-        onlyOne: () => session.report({ type: 'ending-only-instance', app: app.spec.displayName, process: process.spec.processType }),
+        timeoutMs: startTimeoutMs(env, process.spec.healthCheck.data.timeoutSeconds),
+        // What is watched comes a moment late, so this is asked before each one ends.
+        mayEnd: async () => !isTakenUp(app, await cluster.get(kinds.app, space.guid, app.metadata.name, signal)),
+        onlyOne: () => report({ type: 'ending-only-instance', app: app.spec.displayName, process: process.spec.processType }),
       });
-      if (!isDone) return 'taken-up';
+      if (!isDone) return false;
     }
+    return true;
+  };
+  try {
+    if ((await untilTakenUp(session, app, endAll)) !== true) return 'taken-up';
   } catch (error) {
     throw endedEarly(session, app, error);
   }
