@@ -30,6 +30,16 @@ function hasBegun({ status }: Stored<CFProcess>, id: string): boolean {
 }
 
 /**
+ * The change has begun without a step, since web had no instance to try the new version with: it is no canary, also when web gets instances later.
+ * Before a canary has a step, its status lists the generations of before.
+ */
+function hasBegunWhole({ status }: Stored<CFProcess>, id: string, target: string): boolean {
+  const { id: seen, step, phase, generations = [] } = status?.rollout ?? {};
+  const hasTarget = generations.some(({ state, hash }) => state === 'Current' && hash === target);
+  return seen === id && step === undefined && (phase === 'Serving' || hasTarget);
+}
+
+/**
  * Undefined when no canary is under way, or the app has no instance of web to begin one with, or no version of web to be a canary beside, or
  * the change leaves web as it is: then all instances start at once.
  * @param target hash of the generation that the process should come to
@@ -48,7 +58,8 @@ export function canaryStepOf(
   const served = servedOf(process);
   const isBesideOther = served.some(({ hash }) => hash !== target);
   if (isUntouched(process.status?.rollout, target, id)) return undefined;
-  if (process.spec.processType === webProcess) return isBesideOther ? canaryStep(desired, canary.percent) : undefined;
+  if (process.spec.processType === webProcess)
+    return isBesideOther && !hasBegunWhole(web, id, target) ? canaryStep(desired, canary.percent) : undefined;
   const isDone = served.length > 0 && !isBesideOther;
   return !isDone && hasVersionBefore(web, id) ? { instances: 0, others: desired } : undefined;
 }

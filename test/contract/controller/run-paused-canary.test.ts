@@ -58,6 +58,20 @@ test('a canary that is scaled to 0 before it has reached its step has not reache
   expect(running(scene, 'worker')).toEqual({ 'good:1': 1 });
 });
 
+test('a canary that was pushed while the app had no instances is over, and what is started later is the new version', async () => {
+  scene = await startRunScene();
+  await reported(scene, await scene.deploy('good:1'), 'Serving');
+  await scaled(scene, 0);
+  const id = await scene.deploy('good:2', { rollout: { strategy: 'canary', instanceSteps: [10] } });
+  await reported(scene, id, 'Serving');
+  const phases = new Set<string | undefined>();
+  scene.cluster.intercept = () => void phases.add(scene.app()?.status?.deployment?.phase);
+  await scene.cluster.mergePatch(kinds.process, ns, scene.web()?.metadata.name ?? '', { spec: { desiredInstances: 2 } });
+  await scene.until(() => expect([running(scene), weights(scene)]).toEqual([{ 'good:2': 2 }, { 'good:2': 1 }]));
+  await reported(scene, id, 'Serving');
+  expect([phases.has('Paused'), scene.app()?.status?.revision]).toMatchObject([false, { version: 2, deployed: 2 }]);
+});
+
 test('a paused canary that is pushed again stays at its step, and a change that leaves it as it is does not promote it', async () => {
   scene = await startRunScene();
   await reported(scene, await scene.deploy('good:1'), 'Serving');

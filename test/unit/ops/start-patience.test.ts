@@ -128,6 +128,28 @@ test('scale -i beside a paused canary ends when the instances of both versions a
   expect(await scaling).toBe(true);
 });
 
+test('scale -i 0 of a canary that has not reached its step ends with the instances, and its next step needs one', async () => {
+  const { session, app } = await scene('STARTED');
+  const begun = await restartApp(session, app, { strategy: 'canary', instanceSteps: [20, 50] });
+  const state = { id: begun.deployId, phase: 'Pending' as const, step: 1, message: 'There is no instance to try the new version with.' };
+  const current = await session.cluster.mergePatch(kinds.app, ns, guid, { status: { deployment: state } }, { subresource: 'status' });
+  const scaling = scaleApp(session, current, { process: 'web', instances: 0 });
+  await vi.advanceTimersByTimeAsync(100);
+  const { items } = await session.cluster.list(kinds.process, { ns });
+  const observedGeneration = items.find(({ metadata }) => metadata.name === 'web')?.metadata.generation;
+  const status = { observedGeneration, rollout: { ...state, generations: [] }, instancesStatus: {} };
+  await session.cluster.mergePatch(kinds.process, ns, 'web', { status }, { subresource: 'status' });
+  await vi.advanceTimersByTimeAsync(100);
+  await scaling;
+  const paused = { deployment: { ...state, phase: 'Paused' } };
+  const reached = await session.cluster.mergePatch(kinds.app, ns, guid, { status: paused }, { subresource: 'status' });
+  await expect(continueDeployment(session, reached)).rejects.toMatchObject({
+    code: 'conflict',
+    message: "App 'slow' has no instances, so there is nothing to try the new version with in the next step.",
+    hints: ['kf scale slow -i 1', 'kf cancel-deployment slow'],
+  });
+});
+
 test('continue-deployment says after 20 s that no controller has taken it up, and waits longer for one that has', async () => {
   const { session, app } = await scene('STARTED');
   const paused = await restartApp(session, app, { strategy: 'canary', instanceSteps: [20] });

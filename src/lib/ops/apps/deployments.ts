@@ -1,7 +1,8 @@
 // `cancel-deployment` and `continue-deployment`: each is one patch of the CFApp; the controller does the rest.
 
+import { desiredInstances, webProcess } from '../../api/app.ts';
 import { configMapType } from '../../api/core.ts';
-import { annotations } from '../../api/group.ts';
+import { annotations, kinds, labels } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
 import { readRecords, revisionsName } from '../../api/revisions.ts';
 import { canaryOf, deploymentStateOf, rolloutOf, type RolloutPatch } from '../../api/rollout.ts';
@@ -49,13 +50,27 @@ export async function cancelDeployment(session: SpaceSession, app: Stored<CFApp>
   });
 }
 
+/** @throws KfError `conflict` when web has no instance: a step would wait until there is one */
+async function assertCanStep(session: SpaceSession, app: Stored<CFApp>): Promise<void> {
+  const { cluster, space, signal } = session;
+  const { items } = await cluster.list(kinds.process, { ns: space.guid, labelSelector: `${labels.appGuid}=${app.metadata.name}`, signal });
+  const web = items.find(({ spec }) => spec.processType === webProcess);
+  if (web === undefined || desiredInstances(web) > 0) return;
+  const { displayName } = app.spec;
+  const message = `App '${displayName}' has no instances, so there is nothing to try the new version with in the next step.`;
+  throw new KfError('conflict', message, {
+    hints: [`${session.bin} scale ${displayName} -i 1`, `${session.bin} cancel-deployment ${displayName}`],
+  });
+}
+
 /**
  * Lets a paused canary go to its next step, or after the last one replace all instances. Wait with `waitUntilServing`.
  * @throws KfError `not-found` when no change is under way, `conflict` when it is not paused, or a later change has overtaken it
  */
 export async function continueDeployment(session: SpaceSession, app: Stored<CFApp>): Promise<{ app: Stored<CFApp>; deployId: string }> {
   const id = deployIdOf(app);
-  const step = canaryOf(app)?.step;
+  const { step, steps } = canaryOf(app) ?? {};
+  if (step !== steps && deploymentStateOf(app) === 'PAUSED') await assertCanStep(session, app);
   const next = await changeApp(session, app, (current) => {
     // Another continuation has gone to this step already.
     if (deployIdOf(current) === id && step !== undefined && canaryOf(current)?.step === step + 1) return undefined;

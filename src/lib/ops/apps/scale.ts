@@ -142,7 +142,8 @@ async function waitForInstances(session: SpaceSession, app: Stored<CFApp>, proce
     if (failed === undefined) timer = void clearTimeout(timer);
     else patient(failed);
     const isFull = seen !== undefined && hasExactly(seen, wanted);
-    const awaited = isFull ? underWay(app, seen.status?.rollout) : undefined;
+    // Without instances there is nothing that could end a change: it goes on with the next ones.
+    const awaited = isFull && wanted > 0 ? underWay(app, seen.status?.rollout) : undefined;
     if (isFull && awaited === undefined) return true;
     report(
       awaited?.message === undefined
@@ -162,7 +163,7 @@ async function waitForInstances(session: SpaceSession, app: Stored<CFApp>, proce
     watch,
     absentAfterMsWhereDoneDirectly,
   ).finally(() => clearTimeout(timer));
-  if (done === true) await waitForApp(session, app, process);
+  if (done === true && wanted > 0) await waitForApp(session, app, process);
   report({ type: 'done' });
   if (done === true || (await scaleDirectly(session, app, process, wanted))) return;
   throw nobodyTookUp('The new number of instances');
