@@ -27,10 +27,10 @@ const digestText = /^sha256:([0-9a-f]{64})$/;
 
 type Digests<S> = Record<LinkKind, S>;
 
-/** The values of a field: the registry does not distinguish upper and lower case in names. */
+/** The values of a field: the registry does not distinguish upper and lower case in names, and Go takes a long s (U+017F) for one too. */
 const fieldsOf = (object: unknown, name: string): unknown[] =>
   typeof object === 'object' && object !== null
-    ? Object.entries(object).flatMap(([key, value]) => (key.toLowerCase() === name ? [value as unknown] : []))
+    ? Object.entries(object).flatMap(([key, value]) => (key.toLowerCase().replaceAll('\u017F', 's') === name ? [value as unknown] : []))
     : [];
 const hexesOf = (entries: readonly unknown[]): string[] =>
   entries.flatMap((entry) => fieldsOf(entry, 'digest').flatMap((digest) => digestText.exec(String(digest))?.[1] ?? []));

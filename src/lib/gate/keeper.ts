@@ -13,6 +13,7 @@ import {
   type Swept,
 } from '../api/gate-status.ts';
 import { keeperUser, registryPassword } from '../api/registry-credentials.ts';
+import { cutText } from '../api/text.ts';
 import { defined } from '../defined.ts';
 import { KfError, messageOf } from '../errors.ts';
 import { basicAuthenticator, type Via } from '../oci/auth.ts';
@@ -58,6 +59,18 @@ function parsed<T>(text: string, question: string): T {
   }
 }
 
+const longestReason = 300;
+
+/** What the gate says of an error, as the end of a sentence; nothing when something else answered. */
+function reasonIn(text: string): string {
+  try {
+    const [first] = (JSON.parse(text) as { errors?: { message?: unknown }[] }).errors ?? [];
+    return typeof first?.message === 'string' ? `: ${cutText(first.message.replace(/^Error: /, ''), longestReason)}` : '';
+  } catch {
+    return '';
+  }
+}
+
 /** @param send sends a request to the gate's push port, `via` the API server or directly */
 export function gateKeeper(send: HttpSend, { key, nowSeconds, via }: { key: Buffer; nowSeconds: number; via: Via }): GateKeeper {
   const username = keeperUser(nowSeconds + keeperSeconds);
@@ -70,7 +83,7 @@ export function gateKeeper(send: HttpSend, { key, nowSeconds, via }: { key: Buff
     const text = await answerOf(response.body, `${method} ${path}`, signal);
     if (response.status === 404 && text.includes('NAME_UNKNOWN')) return undefined;
     if (response.status < 300) return text === '' ? undefined : parsed<T>(text, `${method} ${path}`);
-    throw new KfError('upload', `The registry's gate answers ${method} ${path} with status ${response.status}.`, {
+    throw new KfError('upload', `The registry's gate answers ${method} ${path} with status ${response.status}${reasonIn(text)}.`, {
       ...(response.status === 404 ? { hints: ['kf setup'] } : {}),
       details: { status: response.status },
     });

@@ -66,22 +66,28 @@ async function prune(...args: string[]): Promise<{ code: number; apps: string[];
 const failed = ['space-guid/bad-droplets', 'space-guid/lost-droplets'];
 
 it.each([
-  { what: 'answers with an error', answer: (call: Call) => call.json({ errors: [{ code: 'UNKNOWN', message: 'x' }] }, 500) },
+  {
+    what: 'answers with an error',
+    says: 'with status 500: the volume does not have the manifest.',
+    answer: (call: Call) => call.json({ errors: [{ code: 'UNKNOWN', message: 'Error: the volume does not have the manifest' }] }, 500),
+  },
   {
     what: 'ends its answer early',
+    says: 'ended its answer to ',
     answer: (call: Call) => {
       call.response.writeHead(200, { 'content-length': '100' });
       call.response.write('{"manifests":1,', () => call.response.destroy());
     },
   },
-  { what: 'answers with half of its text', answer: (call: Call) => call.text('{"manifests":1,"layers":', 200) },
-])('removes the images of the other repositories when the gate $what for some, and names those', async ({ answer }) => {
+  { what: 'answers with half of its text', says: 'with JSON of at most', answer: (call: Call) => call.text('{"manifests":1,"layers":', 200) },
+])('removes the images of the other repositories when the gate $what for some, and names those', async ({ says, answer }) => {
   for (const name of ['bad', 'lost']) cluster.server.on(`(GET|POST|DELETE) ${base}/repositories/space-guid/${name}-droplets.*`, answer);
   const expected = { code: 1, apps: ['gone', 'good'], failed, inUse: [] };
   expect(await prune('--dry-run')).toMatchObject(expected);
   const { warnings, ...rest } = await prune();
   expect(rest).toEqual(expected);
   expect(warnings).toEqual(failed.map((name) => expect.stringContaining(`The repository '${name}' is left as it is: `) as string));
+  expect(warnings).toEqual(failed.map(() => expect.stringContaining(says) as string));
   const of = (app: string): string => `/repositories/space-guid/${app}-droplets`;
   expect(removals).toEqual([`DELETE ${of('gone')}`, `POST ${of('good')}/collection`]);
   const run = await cli.run(['prune', '--dry-run']);

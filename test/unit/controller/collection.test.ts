@@ -104,12 +104,12 @@ describe('a collection', () => {
   });
 
   test('keeps an image that an index names and that was stored as a blob, and reads names in any case', async () => {
-    const own = layer('own');
-    const text = JSON.stringify({ Layers: [{ Digest: `sha256:${own}` }] });
+    const [own, other] = [layer('own'), layer('other')];
+    const text = JSON.stringify({ Layers: [{ Digest: `sha256:${own}` }], 'layer\u017F': [{ digest: `sha256:${other}` }] });
     const child = layer(text);
     const index = manifest({ Manifests: [{ digest: `sha256:${child}` }] });
     expect(await run([`sha256:${index}`])).toEqual({ manifests: 0, layers: 0 });
-    expect([has('_layers', child), has('_layers', own)]).toEqual([true, true]);
+    expect([child, own, other].map((digest) => has('_layers', digest))).toEqual([true, true, true]);
   });
 
   test('counts the time from the last collection that found a reference', async () => {
