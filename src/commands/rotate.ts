@@ -21,8 +21,8 @@ export default class Rotate extends KfCommand<RotateResult> {
       throw new KfError('usage', `There is no key '${args.KEY}' to change.`, { hints: [`${this.frame.bin} rotate ${rotatable}`] });
     const [session, { rotateRegistryKey }] = await this.inCluster(import('../lib/ops/registry/rotate-key.ts'));
     this.announce`Changing the key of the registry`;
-    const context = { cluster: session.cluster, info: await session.info(), report: this.report, signal: this.signal };
-    const result = await rotateRegistryKey(context);
+    const { cluster, now } = session;
+    const result = await rotateRegistryKey({ cluster, now, info: await session.info(), report: this.report, signal: this.signal });
     if (this.exitCode(result) === 0) this.ok();
     else this.print([line()]);
     this.print(renderRotation(result));

@@ -3,7 +3,7 @@
 import { Readable } from 'node:stream';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { secretType } from '../../../src/lib/api/core.ts';
-import { kinds, places } from '../../../src/lib/api/group.ts';
+import { annotations, kinds, places } from '../../../src/lib/api/group.ts';
 import type { KfInfo } from '../../../src/lib/api/kf-info.ts';
 import {
   pushSecretName,
@@ -86,7 +86,7 @@ async function start(written: string[]): Promise<void> {
   };
   writing = setInterval(() => void write(), 4_000);
   const report = (event: OpEvent): void => void (event.type === 'warning' && warnings.push(event.message));
-  rotateRegistryKey({ cluster, info, report, signal: new AbortController().signal }).then(
+  rotateRegistryKey({ cluster, info, report, signal: new AbortController().signal, now: () => Date.now() }).then(
     (result) => (outcome = result),
     (error: unknown) => (outcome = error as Error),
   );
@@ -122,6 +122,19 @@ it('counts a space whose Secrets were right once, however short', async () => {
   await writeSecrets('two');
   await vi.advanceTimersByTimeAsync(5_000);
   expect(outcome).toMatchObject({ spaces: 3, leftOut: [] });
+});
+
+it('blames no space when the controller has ended meanwhile', async () => {
+  const leader = { name: places.leaderRecord, namespace: places.systemNamespace };
+  await cluster.create(kinds.runnerInfo, {
+    metadata: { ...leader, annotations: { [annotations.leaderRenewed]: new Date().toISOString() } },
+    spec: { runnerName: places.leaderRecord },
+  });
+  await start(['one', 'two']);
+  await vi.advanceTimersByTimeAsync(299_000);
+  expect([outcome, warnings]).toEqual([undefined, []]);
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(outcome).toMatchObject({ code: 'timeout', hints: expect.arrayContaining([expect.stringContaining('kf-controller')]) as string[] });
 });
 
 it('waits for the controller when it has renewed none, and then names the namespaces', async () => {

@@ -11,6 +11,7 @@ import type { Cluster } from '../../kube/cluster.ts';
 import { waitFor } from '../../wait.ts';
 import { readGateStatus, readRegistryKeys } from './gate.ts';
 import type { Report } from '../../events.ts';
+import { isControllerSilent } from '../controller-wait.ts';
 import { newRegistryKey } from './key.ts';
 
 export interface RotateContext {
@@ -18,6 +19,8 @@ export interface RotateContext {
   info: KfInfo;
   report: Report;
   signal: AbortSignal;
+  /** The API server's clock, milliseconds. */
+  now: () => number;
 }
 
 export interface RotateResult {
@@ -142,8 +145,10 @@ async function awaitSpaces(context: RotateContext, key: Buffer): Promise<Pick<Ro
     for (const guid of all) if (!isLate.has(guid)) renewed.add(guid);
     if (renewed.size > before) changedAt = performance.now();
     [leftOut, spaces] = [late, all.length - late.length];
+    if (late.length === 0) return true;
     const patience = standstillMs + all.length * standstillPerSpaceMs;
-    return late.length === 0 || (spaces > 0 && performance.now() - changedAt >= patience);
+    // Without a controller no space is renewed, and none is to be blamed.
+    return spaces > 0 && performance.now() - changedAt >= patience && !(await isControllerSilent(context));
   };
   const hints = [`kubectl -n ${context.info.controller.namespace} get deployment kf-controller`, 'kf rotate registry-key'];
   const left = (): string =>
