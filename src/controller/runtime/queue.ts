@@ -32,7 +32,7 @@ export class WorkQueue {
   readonly #dirty = new Set<string>();
   readonly #processing = new Set<string>();
   readonly #delayed = new Map<string, Delayed>();
-  readonly #failures = new Map<string, number>();
+  readonly #failures = new Map<string, { count: number; baseMs: number }>();
   readonly #waiting: ((key: string | undefined) => void)[] = [];
   readonly #baseDelayMs: number;
   readonly #maxDelayMs: number;
@@ -82,16 +82,18 @@ export class WorkQueue {
     this.#delayed.set(key, { at, timer });
   }
 
-  /** Adds after the key's back-off and counts a failure. @param delays left out: those of the queue */
+  /** Adds after the key's back-off and counts a failure; a back-off with another first pause begins anew. @param delays left out: those of the queue */
   addRateLimited(key: string, { baseMs, mostMs } = { baseMs: this.#baseDelayMs, mostMs: this.#maxDelayMs }): void {
-    const failures = this.#failures.get(key) ?? 0;
-    this.#failures.set(key, failures + 1);
+    const before = this.#failures.get(key);
+    // What was waited for long is no reason to try an error late.
+    const failures = before?.baseMs === baseMs ? before.count : 0;
+    this.#failures.set(key, { count: failures + 1, baseMs });
     this.addAfter(key, Math.min(mostMs, baseMs * 2 ** Math.min(failures, 30)));
   }
 
-  /** Failures since the last `forget`. */
+  /** Failures of the present back-off since the last `forget`. */
   failures(key: string): number {
-    return this.#failures.get(key) ?? 0;
+    return this.#failures.get(key)?.count ?? 0;
   }
 
   forget(key: string): void {

@@ -90,6 +90,20 @@ describe('WorkQueue', () => {
     expect(q.depth).toBe(1);
   });
 
+  test('begins a back-off anew after one with another first pause', async () => {
+    const q = queue();
+    const waiting = { baseMs: 30, mostMs: 1_000 };
+    for (const [delay, how] of [[30, waiting], [60, waiting], [10], [20], [30, waiting]] as const) {
+      q.addRateLimited('a', how);
+      await vi.advanceTimersByTimeAsync(delay - 1);
+      expect(q.depth).toBe(0);
+      await vi.advanceTimersByTimeAsync(1);
+      expect(await q.get()).toBe('a');
+      q.done('a');
+    }
+    expect(q.failures('a')).toBe(1);
+  });
+
   test('ends its getters when it is closed, and accepts nothing more', async () => {
     const q = queue();
     const next = q.get();
