@@ -41,13 +41,13 @@ export async function variablesOf(context: Context, app: Stored<CFApp>, retryMs:
 /** Limits for the environment of what is started: a process cannot start with one that is much larger. Characters as a Secret stores them. */
 export const envLimits = { variables: 1_000, characters: 700 * 1024 } as const;
 
-/** What of an environment is too much, as a sentence; undefined when it is small enough. */
-export function envProblem(env: SecretData): string | undefined {
+/** What of an environment is too much, as a sentence; undefined when it is small enough. @param what as the sentence names all of it */
+export function envProblem(env: SecretData, what = "The app's environment"): string | undefined {
   const variables = Object.keys(env).length;
   const { variables: most, characters } = envLimits;
   if (variables > most) return `The app has ${variables} environment variables; at most ${most} are possible.`;
   if (charactersOf(env) > characters)
-    return `The app's environment, VCAP_SERVICES included, has more than ${(characters * 3) / 4 / 1024} KiB.`;
+    return `${what} has more than ${(characters * 3) / 4 / 1024} KiB.`;
   return undefined;
 }
 

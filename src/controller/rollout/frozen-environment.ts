@@ -90,7 +90,7 @@ export async function readFrozen(
   const vcapServices = services?.[vcapServicesKey];
   if (vcapServices === undefined) throw new WaitingError('VcapServicesNotWritten', 'VCAP_SERVICES of the app is not written yet.', retryMs);
   const env = withServices(recorded ?? present, vcapServices);
-  const problem = envProblem(env);
+  const problem = envProblem(env, "The app's environment, VCAP_SERVICES included,");
   if (problem !== undefined) throw tooLarge(problem);
   // Only now: what hinders a generation is looked at again and again, and these can be large.
   const bindings = await frozenBindings(context, app);

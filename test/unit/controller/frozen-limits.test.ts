@@ -8,7 +8,8 @@ test('an environment that is too large is refused with a sentence', () => {
   const many = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`V${index}`, 'eA==']));
   expect(envProblem(many(envLimits.variables))).toBeUndefined();
   expect(envProblem(many(1_001))).toBe('The app has 1001 environment variables; at most 1000 are possible.');
-  expect(envProblem({ A: 'x'.repeat(envLimits.characters) })).toBe("The app's environment, VCAP_SERVICES included, has more than 525 KiB.");
+  expect(envProblem({ A: 'x'.repeat(envLimits.characters) })).toBe("The app's environment has more than 525 KiB.");
+  expect(envProblem({ A: 'x'.repeat(envLimits.characters) }, 'It')).toBe('It has more than 525 KiB.');
 });
 
 test.each(['', 'null', '[', '"x"', '{"a":[null,5,{"credentials":null}]}'])(

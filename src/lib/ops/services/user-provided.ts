@@ -266,11 +266,12 @@ export async function ensureBinding(
 /** Deletes a binding, and notes on it before who does: the controller records it (docs/decisions/0069). */
 async function deleteBinding(session: SpaceSession, { metadata: { uid, name } }: Stored<CFServiceBinding>): Promise<void> {
   const { cluster, space, signal } = session;
-  const notes = { [annotations.changedBy]: await session.changedBy(), [annotations.unbinding]: new Date().toISOString() };
-  // Whether the binding can be deleted does not depend on the note.
-  await cluster
-    .mergePatch(kinds.serviceBinding, space.guid, name, { metadata: { uid, annotations: notes } }, { signal })
-    .catch(() => undefined);
+  try {
+    const notes = { [annotations.changedBy]: await session.changedBy(), [annotations.unbinding]: new Date(session.now()).toISOString() };
+    await cluster.mergePatch(kinds.serviceBinding, space.guid, name, { metadata: { uid, annotations: notes } }, { signal });
+  } catch {
+    // Whether the binding can be deleted does not depend on the note.
+  }
   await cluster.delete(kinds.serviceBinding, space.guid, name, { signal });
 }
 
