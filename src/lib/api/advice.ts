@@ -18,6 +18,8 @@ export interface Advised {
   memoryMB?: number | undefined;
   /** The failure is of a change, and instances of the version before serve: they take the room that the new ones lack. */
   isBesideServing?: boolean | undefined;
+  /** The quota has less of this in all than one instance asks for. */
+  exceedsQuota?: 'memory' | 'disk' | undefined;
   /** The check that fails is that of the readiness, with settings of its own in the manifest. */
   hasOwnReadiness?: boolean | undefined;
 }
@@ -63,7 +65,10 @@ const against: Partial<Record<CauseCode, Advice>> = {
       : `${about.bin} set-health-check ${about.app} http --endpoint PATH${ofProcess(about)}`,
   'start-timeout': (about) => pushWith(about, '-t SECONDS', 'timeout'),
   'command-not-found': (about) => pushWith(about, '-c COMMAND', 'command'),
-  quota: ({ ns }) => `kubectl describe quota -n ${ns}`,
+  quota: (about) =>
+    about.exceedsQuota === undefined
+      ? `kubectl describe quota -n ${about.ns}`
+      : scale(about, about.exceedsQuota === 'memory' ? '-m MEMORY' : '-k DISK'),
   'no-room': nodes,
   'node-lost': nodes,
   evicted: nodes,
@@ -91,6 +96,7 @@ export function adviceOn(code: CauseCode, about: Advised): string[] {
   const { bin, app } = about;
   const logs = `${bin} logs ${app} --recent`;
   const own = against[code]?.(about);
-  const stopFirst = about.isBesideServing === true && lackingRoom.has(code) ? [`${bin} restart ${app} --strategy recreate`] : [];
+  const isHelped = about.isBesideServing === true && lackingRoom.has(code) && about.exceedsQuota === undefined;
+  const stopFirst = isHelped ? [`${bin} restart ${app} --strategy recreate`] : [];
   return [...stopFirst, ...(own === undefined ? [] : [own]), withoutLogs.has(code) ? `${bin} events ${app}` : logs];
 }

@@ -1,6 +1,7 @@
 // Explains refusals of the API server: an invalid object, a quota, a policy, a webhook. Its own texts name GUIDs and Go types.
 
 import { limitsName } from '../api/group.ts';
+import { parseQuantity } from '../api/sizes.ts';
 
 interface Cause {
   reason?: string;
@@ -48,6 +49,14 @@ export function readExceeded(message: string): Exceeded | undefined {
     ...{ used: before.get(resource) ?? '?', most: most.get(resource) ?? '?' },
   }));
   return { quota, lacking };
+}
+
+/** What a quota refuses that has less of it in all than was asked for, by the API server's text: no room that is made helps. */
+export function exceedsWhole(message: string): 'memory' | 'disk' | undefined {
+  const isMore = (asked: string, most: string): boolean => (parseQuantity(asked) ?? 0) > (parseQuantity(most) ?? Infinity);
+  const found = readExceeded(message)?.lacking.find(({ asked, most }) => isMore(asked, most))?.resource ?? '';
+  if (/(^|\.)memory$/.test(found)) return 'memory';
+  return /(^|\.)ephemeral-storage$/.test(found) ? 'disk' : undefined;
 }
 
 function quotaRefusal(message: string): Refusal | undefined {

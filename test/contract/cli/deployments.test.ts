@@ -68,6 +68,28 @@ describe('push --strategy canary', () => {
     expect([rollout(), scene.app().status?.deployment?.phase]).toEqual([undefined, 'Serving']);
   });
 
+  it('is not ended by a scale to other sizes, and a restart that ends it says so', async () => {
+    await pushed();
+    await scene.ok(...canary);
+    await scene.cluster.add(kinds.process, {
+      metadata: { name: 'web', namespace: ns, labels: { [labels.appGuid]: nameOf(scene.app()) } },
+      spec: {
+        ...{ appRef: { name: nameOf(scene.app()) }, processType: 'web', desiredInstances: 1, memoryMB: 256, diskQuotaMB: 512 },
+        healthCheck: { type: 'port', data: { invocationTimeoutSeconds: 1, timeoutSeconds: 60 } },
+      },
+    });
+    const before = [scene.app().metadata.resourceVersion, scene.cluster.memory.peek(kinds.process, ns, 'web')?.metadata.resourceVersion];
+    expect(await run('scale', 'shop', '-m', '80M', '-f')).toMatchObject({
+      code: 1,
+      stderr:
+        'Cannot scale this process while a deployment is in flight.\n\nTIP:\n   kf continue-deployment shop\n   kf cancel-deployment shop\n',
+    });
+    const after = [scene.app().metadata.resourceVersion, scene.cluster.memory.peek(kinds.process, ns, 'web')?.metadata.resourceVersion];
+    expect(after).toEqual(before);
+    const restarted = await run('restart', 'shop');
+    expect(restarted.stderr).toContain("The canary deployment of app 'shop' ends with this: all instances get its version.");
+  });
+
   it('is forgotten by the next change', async () => {
     await pushed();
     await scene.ok(...canary);
@@ -316,6 +338,30 @@ TIP:
     });
   });
 
+  it('is refused with any strategy, before something stops, when even the new instances alone do not fit', async () => {
+    await inFullSpace();
+    const refused = `App 'shop' cannot be updated in space 'example-space': after the update it takes 768M more memory, and the org quota 'tight' allows 300M of memory, of which 44M is left.
+
+TIP:
+   Ask for less (-m, -k, -i), or stop other apps: kf apps
+   Or a larger quota: kf org-quota tight
+`;
+    const before = [droplet(), scene.app().metadata.annotations?.[annotations.deployId]];
+    for (const strategy of [[], ['--strategy', 'recreate']])
+      expect(await run(...push, '-m', '1G', ...strategy)).toMatchObject({ code: 1, stderr: expect.stringContaining(refused) as string });
+    expect(await run('scale', 'shop', '-m', '1G', '-f')).toMatchObject({
+      code: 1,
+      stderr: `App 'shop' cannot have 1 instance of 'web' with 1G of memory and 512M of disk in space 'example-space': that takes 768M more memory, and the org quota 'tight' allows 300M of memory, of which 44M is left.
+
+TIP:
+   kf org-quota tight
+   kf apps
+`,
+    });
+    expect([droplet(), scene.app().metadata.annotations?.[annotations.deployId]]).toEqual(before);
+    expect(scene.cluster.memory.peek(kinds.process, ns, 'web')?.spec.memoryMB).toBe(256);
+  });
+
   it('is refused for a source that was built before too, which changes nothing', async () => {
     await scene.ok(...push);
     scene.source('b');
@@ -324,7 +370,7 @@ TIP:
     scene.source('a');
     expect(await run(...push, '-m', '1G')).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('during the update it takes 1G more memory') as string,
+      stderr: expect.stringContaining('after the update it takes 768M more memory') as string,
     });
     expect([droplet(), scene.app().metadata.annotations?.[annotations.deployId]]).toEqual(before);
     expect(scene.cluster.memory.peek(kinds.process, ns, 'web')?.spec.memoryMB).toBe(256);

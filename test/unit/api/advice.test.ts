@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { adviceOn } from '../../../src/lib/api/advice.ts';
+import { exceedsWhole } from '../../../src/lib/kube/refusals.ts';
 
 test.each([
   ['health-http', 'kf set-health-check shop http --endpoint PATH', 'kf set-health-check shop http --endpoint PATH --process worker'],
@@ -21,6 +22,17 @@ test.each(['no-room', 'quota'] as const)(
     expect(adviceOn(cause, about).join('\n')).not.toContain('recreate');
   },
 );
+
+test('against a quota that is smaller than one instance, the instance is made smaller', () => {
+  const about = { bin: 'kf', app: 'shop', ns: 's', isBesideServing: true };
+  const asked = (what: string, asks: string, used: string, limited: string) =>
+    exceedsWhole(`exceeded quota: q, requested: ${what}=${asks}, used: ${what}=${used}, limited: ${what}=${limited}`);
+  const memory = asked('requests.memory', '20Gi', '556Mi', '16Gi');
+  expect(adviceOn('quota', { ...about, exceedsQuota: memory })).toEqual(['kf scale shop -m MEMORY', 'kf events shop']);
+  const disk = asked('requests.ephemeral-storage', '2Ti', '0', '64Gi');
+  expect(adviceOn('quota', { ...about, process: 'worker', exceedsQuota: disk })[0]).toBe('kf scale shop --process worker -k DISK');
+  expect([asked('requests.memory', '2Gi', '15Gi', '16Gi'), asked('pods', '1', '64', '64')]).toEqual([undefined, undefined]);
+});
 
 test('against a readiness check with settings of its own, those are shown: the health check is another one', () => {
   const about = { bin: 'kf', app: 'shop', ns: 's', hasOwnReadiness: true };

@@ -5,7 +5,7 @@ import { configMapType } from '../../api/core.ts';
 import { annotations, kinds, labels } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
 import { readRecords, revisionsName } from '../../api/revisions.ts';
-import { canaryOf, deploymentStateOf, rolloutOf, type RolloutPatch } from '../../api/rollout.ts';
+import { canaryOf, deploymentStateOf, isActive, rolloutOf, type RolloutPatch } from '../../api/rollout.ts';
 import type { CFApp } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import type { SpaceSession } from '../../session/session.ts';
@@ -48,6 +48,13 @@ export async function cancelDeployment(session: SpaceSession, app: Stored<CFApp>
     const asked: Omit<RolloutPatch, 'id'> = rolloutOf(current) ?? { strategy: null, maxInFlight: null, instanceSteps: null, step: null };
     return { spec: { currentDropletRef: { name: droplet }, rollout: { ...asked, id, canceled: true } } };
   });
+}
+
+/** Says that nobody can decide about a canary any more, when a restart replaces all instances. */
+export function tellOfCanary({ report }: SpaceSession, app: Stored<CFApp>): void {
+  if (canaryOf(app) === undefined || !isActive(deploymentStateOf(app))) return;
+  const message = `The canary deployment of app '${app.spec.displayName}' ends with this: all instances get its version.`;
+  report({ type: 'warning', message });
 }
 
 /** @throws KfError `conflict` when web has no instance: a step would wait until there is one */

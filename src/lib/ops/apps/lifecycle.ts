@@ -13,6 +13,7 @@ import type { SpaceSession } from '../../session/session.ts';
 import { restartDirectly, startDirectly, stopDirectly } from './direct-scaling.ts';
 import { absentAfterMs, absentAfterMsWhereDoneDirectly, unlessAbsent } from '../controller-wait.ts';
 import { changeApp, newDeployId } from './changes.ts';
+import { tellOfCanary } from './deployments.ts';
 import { waitForFallback } from './fallback.ts';
 import { needsStaging, stageAndStart } from './staging.ts';
 import { interruptedRollout, startTimeoutMs, startTimeoutOf, waitForRollout } from './rollout-wait.ts';
@@ -115,6 +116,7 @@ export async function restartApp(
   rollout: RolloutOptions = {},
 ): Promise<{ app: Stored<CFApp>; deployId: string }> {
   if (needsStaging(app)) return stageAndStart(session, app, { again: false, rollout });
+  tellOfCanary(session, app);
   const deployId = newDeployId();
   const restarted = await changeApp(session, app, (current) => ({
     spec: { desiredState: 'STARTED', ...defined({ rollout: rolloutPatch(current, deployId, rollout) }) },

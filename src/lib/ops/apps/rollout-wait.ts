@@ -12,6 +12,7 @@ import { askedMs, minutesOf, timeoutFrom, twiceAsLong } from '../../cf/timeouts.
 import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { KubeError } from '../../kube/errors.ts';
+import { exceedsWhole } from '../../kube/refusals.ts';
 import { watchObject, type WatchUntilOptions } from '../../kube/watch-list.ts';
 import type { LogEnds } from '../../kube/lines.ts';
 import type { SpaceSession } from '../../session/session.ts';
@@ -125,6 +126,7 @@ async function failure(cluster: Cluster, app: Stored<CFApp>, deployment: Deploym
         memoryMB,
         isBuilt: isBuilt(app),
         isBesideServing: servesVersionBefore(app),
+        exceedsQuota: exceedsWhole(why),
       }),
       `${bin} why ${name}`,
     ],

@@ -5,6 +5,7 @@ import { awaitedIn } from '../../api/awaited.ts';
 import { annotations, kinds, labels } from '../../api/group.ts';
 import { stillUnapplied } from '../../api/held.ts';
 import { requireCompatible } from '../../api/kf-info.ts';
+import { canaryOf, deploymentStateOf, isActive } from '../../api/rollout.ts';
 import type { Stored } from '../../api/object.ts';
 import type { CFApp, CFProcess, DeploymentStatus } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
@@ -18,7 +19,7 @@ import { warnOfAutoscaler } from './autoscalers.ts';
 import { changeApp, changeProcess, newDeployId, scaleProcess } from './changes.ts';
 import { waitUntilServing } from './lifecycle.ts';
 import { startTimeoutMs } from './rollout-wait.ts';
-import { assertScaleFits } from './scale-room.ts';
+import { assertScaleFits, assertSizesFit } from './scale-room.ts';
 
 export interface ScaleOptions {
   process?: string | undefined;
@@ -169,6 +170,18 @@ async function waitForInstances(session: SpaceSession, app: Stored<CFApp>, proce
   throw nobodyTookUp('The new number of instances');
 }
 
+/**
+ * With other sizes all instances are replaced, also those of the version before a canary: nobody could decide about it any more. In cf's words.
+ * @throws KfError `conflict` while a canary is under way
+ */
+function assertNotInFlight({ bin }: SpaceSession, app: Stored<CFApp>): void {
+  if (canaryOf(app) === undefined || !isActive(deploymentStateOf(app))) return;
+  const { displayName } = app.spec;
+  throw new KfError('conflict', 'Cannot scale this process while a deployment is in flight.', {
+    hints: [`${bin} continue-deployment ${displayName}`, `${bin} cancel-deployment ${displayName}`],
+  });
+}
+
 /** Applies the given changes and waits until they have taken effect. Sizes are written first, so that new instances get them. */
 export async function scaleApp(session: SpaceSession, app: Stored<CFApp>, options: ScaleOptions): Promise<void> {
   const [process, info] = await Promise.all([findProcess(session, app, options.process ?? webProcess), session.info()]);
@@ -177,9 +190,14 @@ export async function scaleApp(session: SpaceSession, app: Stored<CFApp>, option
   if (options.memoryMB !== undefined && options.memoryMB !== process.spec.memoryMB) sizes['memoryMB'] = options.memoryMB;
   if (options.diskMB !== undefined && options.diskMB !== process.spec.diskQuotaMB) sizes['diskQuotaMB'] = options.diskMB;
   const resized = Object.keys(sizes).length > 0;
-  // With other sizes, all instances are replaced, and a quota refuses them when they are made.
-  if (!resized && options.instances !== undefined) await assertScaleFits(session, app, process, options.instances);
-  if (resized) await changeProcess(session, process, sizes);
+  if (resized) {
+    assertNotInFlight(session, app);
+    const { memoryMB = process.spec.memoryMB, diskMB = process.spec.diskQuotaMB, instances = desiredInstances(process) } = options;
+    await assertSizesFit(session, app, process, { memoryMB, diskMB, instances });
+    await changeProcess(session, process, sizes);
+  } else if (options.instances !== undefined) {
+    await assertScaleFits(session, app, process, options.instances);
+  }
   if (options.instances !== undefined) {
     await warnOfAutoscaler(session, app, process, options.instances);
     await scaleProcess(session, process, options.instances);

@@ -11,7 +11,7 @@ import type { SpaceSession } from '../../session/session.ts';
 import { sleep } from '../../wait.ts';
 import { areEnding } from '../instances/pods.ts';
 import { readDefaultStrategy } from './default-strategy.ts';
-import { needsOfInstances, quotaRefusal, readQuotas, type Need } from './quota-left.ts';
+import { needsOfInstances, quotaRefusal, readQuotas, type Need, type QuotaRefusal } from './quota-left.ts';
 
 /** Instances of an earlier update or of a deleted app may be ending: that takes the drain and the grace period. */
 const patienceMs = 20_000;
@@ -46,25 +46,30 @@ interface Replaced {
   routed: boolean;
 }
 
-function replaced({ app, planned = [], autoscaled, routes, rollout }: Update, process: Stored<CFProcess>): Replaced[] {
+/** What a process takes now, and what it takes after the update. */
+function sizesOf({ planned = [], autoscaled }: Update, process: Stored<CFProcess>): { before: Size; after: Size } {
   const { metadata, spec } = process;
   const { running, starting, crashed } = instanceCountsOf(process);
   const plan = planned.find(({ type }) => type === spec.processType);
   const own = desiredInstances(process);
   const instances = autoscaled?.has(metadata.name) === true ? own : (plan?.instances ?? own);
+  return {
+    before: { instances: running + starting + crashed, memoryMB: spec.memoryMB, diskMB: spec.diskQuotaMB },
+    after: { instances, memoryMB: plan?.memoryMB ?? spec.memoryMB, diskMB: plan?.diskQuotaMB ?? spec.diskQuotaMB },
+  };
+}
+
+function replaced(update: Update, process: Stored<CFProcess>): Replaced[] {
+  const { app, routes, rollout } = update;
+  const { spec } = process;
+  const { before, after } = sizesOf(update, process);
   // Instances that serve nothing stop first: they leave their room to the new ones.
-  if (running === 0 || instances === 0) return [];
+  if (instanceCountsOf(process).running === 0 || after.instances === 0) return [];
   const leadsHere = ({ appRef, processType }: RouteDestination): boolean =>
     appRef.name === app.metadata.name && processType === spec.processType;
   const routed = routes.some((route) => route.spec.destinations?.some(leadsHere) === true);
-  return [
-    {
-      before: { instances: running + starting + crashed, memoryMB: spec.memoryMB, diskMB: spec.diskQuotaMB },
-      after: { instances, memoryMB: plan?.memoryMB ?? spec.memoryMB, diskMB: plan?.diskQuotaMB ?? spec.diskQuotaMB },
-      step: routed ? Math.min(instances, rollout.maxInFlight ?? maxInFlightOf(app)) : 1,
-      routed,
-    },
-  ];
+  const step = routed ? Math.min(after.instances, rollout.maxInFlight ?? maxInFlightOf(app)) : 1;
+  return [{ before, after, step, routed }];
 }
 
 /** The most that an update of a process takes beyond what it takes now: at its first step or at its last one. */
@@ -79,8 +84,20 @@ function most({ before, after, step, routed }: Replaced, sizeOf: (size: Size) =>
 /** What an update takes beyond what the app takes now. */
 export function needsOfUpdate(update: Update): Need[] {
   const all = update.processes.flatMap((process) => replaced(update, process));
-  const total = (sizeOf: (size: Size) => number): number => all.reduce((sum, one) => sum + most(one, sizeOf), 0);
-  const takes = (amount: string): string => `during the update it takes ${amount}`;
+  return needsOf((sizeOf) => all.reduce((sum, one) => sum + most(one, sizeOf), 0), 'during the update');
+}
+
+/** What the app takes after an update beyond what it takes now; the old instances stop first. */
+export function needsAfterUpdate(update: Update): Need[] {
+  const all = update.processes.map((process) => sizesOf(update, process));
+  const of = (sizeOf: (size: Size) => number, size: Size): number => size.instances * sizeOf(size);
+  const grown = (sizeOf: (size: Size) => number): number =>
+    all.reduce((sum, { before, after }) => sum + of(sizeOf, after) - of(sizeOf, before), 0);
+  return needsOf((sizeOf) => Math.max(0, grown(sizeOf)), 'after the update');
+}
+
+function needsOf(total: (sizeOf: (size: Size) => number) => number, when: string): Need[] {
+  const takes = (amount: string): string => `${when} it takes ${amount}`;
   return needsOfInstances(
     {
       memoryBytes: total(({ memoryMB }) => memoryMB * megabyte),
@@ -92,34 +109,48 @@ export function needsOfUpdate(update: Update): Need[] {
   );
 }
 
+/** With no strategy can so much run. */
+function tooLarge({ space, bin }: SpaceSession, { displayName }: CFApp['spec'], { why, deciding }: QuotaRefusal): KfError {
+  return new KfError('quota', `App '${displayName}' cannot be updated in space '${space.name}': ${why}.`, {
+    hints: [
+      `Ask for less (-m, -k, -i), or stop other apps: ${bin} apps`,
+      ...(deciding === undefined ? [] : [`Or a larger quota: ${bin} ${deciding.scope}-quota ${deciding.name}`]),
+    ],
+  });
+}
+
+function onlyWithGap({ space, bin }: SpaceSession, { displayName }: CFApp['spec'], { why, deciding }: QuotaRefusal, again: string): KfError {
+  const other = deciding === undefined ? `or stop other apps: ${bin} apps` : `or a larger quota: ${bin} ${deciding.scope}-quota ${deciding.name}`;
+  return new KfError('quota', `App '${displayName}' cannot be updated without a gap in space '${space.name}': ${why}.`, {
+    hints: [
+      `Stop its instances before the new ones start: ${again} --strategy recreate`,
+      `Or make room: ${bin} scale ${displayName} -i NUMBER, ${other}`,
+    ],
+  });
+}
+
 /**
- * Checks that a running app can be updated without a gap.
+ * Checks that a running app can be updated, without a gap unless its old instances are to stop first.
  * @param again the command that updates the app
- * @throws KfError `quota` with both ways out: stop the old instances first, or make room
+ * @throws KfError `quota` with both ways out: stop the old instances first, or make room; only the second one when the first would not do
  */
 export async function assertUpdateFits(session: SpaceSession, update: Update, again: string): Promise<void> {
   const { app, rollout } = update;
-  if (app.spec.desiredState !== 'STARTED' || rollout.strategy === 'recreate') return;
-  const isUsual = async (): Promise<boolean> => rollout.strategy === undefined && (await readDefaultStrategy(session, app)) === 'recreate';
-  const needs = needsOfUpdate(update);
-  if (needs.every(({ amount }) => amount === 0)) return;
-  const { space, bin, signal } = session;
+  if (app.spec.desiredState !== 'STARTED') return;
+  const stopsFirst = async (): Promise<boolean> => (rollout.strategy ?? (await readDefaultStrategy(session, app))) === 'recreate';
+  const [during, after] = [rollout.strategy === 'recreate' ? [] : needsOfUpdate(update), needsAfterUpdate(update)];
+  if ([...during, ...after].every(({ amount }) => amount === 0)) return;
+  const { signal } = session;
   const since = performance.now();
   for (;;) {
-    const refused = quotaRefusal(await readQuotas(session), needs);
-    if (refused === undefined || (await isUsual())) return;
+    const quotas = await readQuotas(session);
+    const [refused, refusedForGood] = [quotaRefusal(quotas, during), quotaRefusal(quotas, after)];
+    if (refusedForGood === undefined && (refused === undefined || (await stopsFirst()))) return;
     if (performance.now() - since < patienceMs && (await areEnding(session))) {
       await sleep(lookAgainMs, signal);
       continue;
     }
-    const { displayName } = app.spec;
-    const { deciding } = refused;
-    const larger = deciding === undefined ? `${bin} apps` : `${bin} ${deciding.scope}-quota ${deciding.name}`;
-    throw new KfError('quota', `App '${displayName}' cannot be updated without a gap in space '${space.name}': ${refused.why}.`, {
-      hints: [
-        `Stop its instances before the new ones start: ${again} --strategy recreate`,
-        `Or make room: ${bin} scale ${displayName} -i NUMBER, or a larger quota: ${larger}`,
-      ],
-    });
+    if (refusedForGood !== undefined) throw tooLarge(session, app.spec, refusedForGood);
+    if (refused !== undefined) throw onlyWithGap(session, app.spec, refused, again);
   }
 }
