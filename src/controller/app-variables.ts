@@ -46,8 +46,7 @@ export function envProblem(env: SecretData, what = "The app's environment"): str
   const variables = Object.keys(env).length;
   const { variables: most, characters } = envLimits;
   if (variables > most) return `The app has ${variables} environment variables; at most ${most} are possible.`;
-  if (charactersOf(env) > characters)
-    return `${what} has more than ${(characters * 3) / 4 / 1024} KiB.`;
+  if (charactersOf(env) > characters) return `${what} has more than ${(characters * 3) / 4 / 1024} KiB.`;
   return undefined;
 }
 

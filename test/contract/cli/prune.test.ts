@@ -79,7 +79,11 @@ it.each([
       call.response.write('{"manifests":1,', () => call.response.destroy());
     },
   },
-  { what: 'answers with half of its text', says: 'with JSON of at most', answer: (call: Call) => call.text('{"manifests":1,"layers":', 200) },
+  {
+    what: 'answers with half of its text',
+    says: 'with JSON of at most',
+    answer: (call: Call) => call.text('{"manifests":1,"layers":', 200),
+  },
 ])('removes the images of the other repositories when the gate $what for some, and names those', async ({ says, answer }) => {
   for (const name of ['bad', 'lost']) cluster.server.on(`(GET|POST|DELETE) ${base}/repositories/space-guid/${name}-droplets.*`, answer);
   const expected = { code: 1, apps: ['gone', 'good'], failed, inUse: [] };

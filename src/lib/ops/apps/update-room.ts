@@ -119,8 +119,14 @@ function tooLarge({ space, bin }: SpaceSession, { displayName }: CFApp['spec'], 
   });
 }
 
-function onlyWithGap({ space, bin }: SpaceSession, { displayName }: CFApp['spec'], { why, deciding }: QuotaRefusal, again: string): KfError {
-  const other = deciding === undefined ? `or stop other apps: ${bin} apps` : `or a larger quota: ${bin} ${deciding.scope}-quota ${deciding.name}`;
+function onlyWithGap(
+  { space, bin }: SpaceSession,
+  { displayName }: CFApp['spec'],
+  { why, deciding }: QuotaRefusal,
+  again: string,
+): KfError {
+  const other =
+    deciding === undefined ? `or stop other apps: ${bin} apps` : `or a larger quota: ${bin} ${deciding.scope}-quota ${deciding.name}`;
   return new KfError('quota', `App '${displayName}' cannot be updated without a gap in space '${space.name}': ${why}.`, {
     hints: [
       `Stop its instances before the new ones start: ${again} --strategy recreate`,

@@ -165,7 +165,17 @@ async function explain(session: SpaceSession, parts: Parts, found: Finding): Pro
   ]);
   const { pod: _pod, run: _run, readiness, isBesideServing, ...finding } = withChecks(found, warnings);
   const hasOwnReadiness = readiness === 'own';
-  const about = { bin, app: name, ns: space.guid, process, memoryMB, isBuilt: isBuilt(app), isBesideServing, exceedsQuota: exceedsWhole(found.message), hasOwnReadiness };
+  const about = {
+    bin,
+    app: name,
+    ns: space.guid,
+    process,
+    memoryMB,
+    isBuilt: isBuilt(app),
+    isBesideServing,
+    exceedsQuota: exceedsWhole(found.message),
+    hasOwnReadiness,
+  };
   const advice = finding.cause === undefined ? [] : adviceOn(finding.cause, about);
   const lines = log.tail.length === 0 ? {} : { log };
   return { kind: 'app', name, ...finding, ...lines, events: warnings.slice(0, mostEvents), next: finding.next ?? advice };
