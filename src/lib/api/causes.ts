@@ -73,7 +73,7 @@ const withoutNames = (text: string, names: readonly string[]): string =>
 
 /** In the words of kf's own client, containerd (docker's resolver), CRI-O and the kubelet (kubernetes/pkg/kubelet/images). */
 const imageRules: readonly Rule[] = [
-  [/InvalidImageName|invalid reference|ErrImageNeverPull/i, 'image-not-found'],
+  [/InvalidImageName|invalid reference|image reference .*is not valid|ErrImageNeverPull/i, 'image-not-found'],
   [/x509|certificate|tls: |HTTP response to HTTPS client/i, 'registry-certificate'],
   [/does not exist for linux\/|no match for platform|no matching manifest|image operating system/i, 'wrong-architecture'],
   [/no space left on device/i, 'disk'],

@@ -19,6 +19,8 @@ export interface ManifestApp extends Omit<AppPlan, 'name' | 'lifecycle' | 'defau
   nameAt: Position;
   /** The position of the path in the manifest. */
   pathAt: Position;
+  /** The position of the image in the manifest. */
+  imageAt?: Position;
   notYet: NotYet[];
   defaultRoute?: boolean;
 }
@@ -94,29 +96,30 @@ export function readApplication(map: LocatedMap, problems: Problems): ManifestAp
   return { ...app, notYet: [...unknown, ...missing] };
 }
 
-function readLifecycle(fields: Fields, problems: Problems): Pick<ManifestApp, 'buildpacks' | 'docker'> {
-  const docker = readDocker(fields, problems);
+function readLifecycle(fields: Fields, problems: Problems): Pick<ManifestApp, 'buildpacks' | 'docker' | 'imageAt'> {
+  const { docker, imageAt } = readDocker(fields, problems);
   const written = fields.oneOf('lifecycle', ['buildpack', 'cnb', 'docker']);
   const buildpacks = readBuildpacks(fields);
   if (docker !== undefined && buildpacks !== undefined) fields.refuse('docker', 'docker and buildpacks exclude each other.');
   if (docker !== undefined && written !== undefined && written !== 'docker')
     fields.refuse('lifecycle', `lifecycle ${written} does not go with docker.`);
   if (docker === undefined && written === 'docker') fields.refuse('lifecycle', 'lifecycle docker needs docker with an image.');
-  return defined({ buildpacks, docker });
+  return defined({ buildpacks, docker, imageAt });
 }
 
-function readDocker(fields: Fields, problems: Problems): ManifestApp['docker'] {
+function readDocker(fields: Fields, problems: Problems): Pick<ManifestApp, 'docker' | 'imageAt'> {
   const map = fields.map('docker');
-  if (map === undefined) return undefined;
+  if (map === undefined) return {};
   // No key of cf, but platforms that build Dockerfiles have it.
   const dockerfile = map.entries.find(({ key }) => key === 'dockerfile');
   if (dockerfile !== undefined) {
     problems.add(dockerfile.keyAt, `kf builds no Dockerfiles: ${noDockerfiles.because}. Name an image: ${noDockerfiles.hint}`);
-    return undefined;
+    return {};
   }
   const docker = new Fields(map, { noun: 'docker', keys: ['image', 'username'] }, problems);
   const image = docker.required('image', 'docker');
-  return image === undefined ? undefined : { image, ...defined({ username: docker.text('username') }) };
+  if (image === undefined) return {};
+  return { docker: { image, ...defined({ username: docker.text('username') }) }, imageAt: docker.positionOf('image') };
 }
 
 /** Undefined: not named. A single entry `default` or `null` means detection, as in the flag. */

@@ -123,6 +123,7 @@ function appPlan(app: ManifestApp & { name: string }, flags: PushFlags, folders:
   const {
     nameAt: _nameAt,
     pathAt: _pathAt,
+    imageAt: _imageAt,
     notYet: _notYet,
     path: _path,
     pathAsGiven: _pathAsGiven,

@@ -3,13 +3,16 @@
 import { stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { KfError, messageOf } from '../errors.ts';
+import { repeatPush } from './again.ts';
 import { incorrectUsage, noSuchPath } from '../cf/usage.ts';
+import { parseReference } from '../oci/reference.ts';
 import { readSmallFile } from '../small-file.ts';
 import { parseManifest } from './parse.ts';
 import { planApply, type ManifestPlan } from './apply-plan.ts';
-import type { PushFlags, PushPlan } from './plan.ts';
+import type { AppPlan, PushFlags, PushPlan } from './plan.ts';
 import { planPush } from './push-plan.ts';
-import type { ReadManifest } from './push-plan.ts';
+import type { PlanInput, ReadManifest } from './push-plan.ts';
+import { located } from './tree.ts';
 import { readVariables } from './variables.ts';
 
 const defaultNames = ['manifest.yml', 'manifest.yaml'];
@@ -64,9 +67,31 @@ export async function readManifest(workingFolder: string, flags: PushFlags): Pro
   const variables = readVariables(varsFiles, flags.vars ?? []);
   const found = await find(workingFolder, flags);
   if (found === undefined) return undefined;
-  const shown =
-    found.asGiven === found.path && found.path.startsWith(`${workingFolder}/`) ? found.path.slice(workingFolder.length + 1) : found.asGiven;
-  return { ...found, ...parseManifest(shown, await readText(found.path, found.asGiven, 'a manifest'), variables) };
+  return {
+    ...found,
+    ...parseManifest(shownName(found, workingFolder), await readText(found.path, found.asGiven, 'a manifest'), variables),
+  };
+}
+
+/** The name of the manifest in errors: the default one has its short name. */
+function shownName({ path, asGiven }: Pick<ReadManifest, 'path' | 'asGiven'>, workingFolder: string): string {
+  return asGiven === path && path.startsWith(`${workingFolder}/`) ? path.slice(workingFolder.length + 1) : asGiven;
+}
+
+/** @throws KfError `usage` for an image whose name is none, with its place when it stands in the manifest */
+function assertImage({ name, docker }: AppPlan, { workingFolder, flags, manifest }: PlanInput): void {
+  if (docker === undefined) return;
+  try {
+    parseReference(docker.image);
+  } catch (error) {
+    const [only, ...others] = manifest?.apps ?? [];
+    const { imageAt: at } = (others.length === 0 ? only : manifest?.apps.find((app) => app.name === name)) ?? {};
+    const text = messageOf(error);
+    const isFlag = flags.dockerImage !== undefined || manifest === undefined || at === undefined;
+    throw incorrectUsage(isFlag ? text : located(shownName(manifest, workingFolder), at, text), {
+      hints: [repeatPush(`kf push ${name} -o IMAGE`, flags)],
+    });
+  }
 }
 
 /**
@@ -74,8 +99,10 @@ export async function readManifest(workingFolder: string, flags: PushFlags): Pro
  * @throws KfError `usage`, and `not-found` when a named path does not exist
  */
 export async function readPushPlan(workingFolder: string, flags: PushFlags): Promise<PushPlan> {
-  const plan = planPush({ workingFolder, flags, manifest: await readManifest(workingFolder, flags) });
+  const input = { workingFolder, flags, manifest: await readManifest(workingFolder, flags) };
+  const plan = planPush(input);
   for (const app of plan.apps) {
+    assertImage(app, input);
     const path = app.path ?? app.droplet;
     if (path === undefined || (await kindOf(path)) !== 'none') continue;
     const given = flags.path ?? flags.droplet;

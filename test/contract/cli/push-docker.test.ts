@@ -136,6 +136,21 @@ it.each([
   expect(JSON.parse(run.stdout)).toMatchObject({ status: 1, error: { code: 'build', hints } });
 });
 
+it('an image whose name is none is refused before anything is written', async () => {
+  const run = await scene.cli.run(['push', 'shop', '-o', 'Upper Case']);
+  expect([run.code, run.stdout]).toEqual([1, expect.stringContaining('USAGE:')]);
+  expect(run.stderr).toMatch(/^Incorrect Usage: The image reference 'Upper Case' is not valid: [^]*\nTIP:\n {3}kf push shop -o IMAGE\n/);
+  expect([scene.cluster.memory.all(kinds.app), scene.packages()]).toEqual([[], []]);
+});
+
+it('a package of another tool whose image has no valid name is explained with the command for another image, and no logs', async () => {
+  const buildMessage = "The image reference 'Upper Case' is not valid: 'Upper Case' is not a repository name.";
+  Object.assign(scene, { droplet: 'fails', buildFailure: 'StagingFailed', buildMessage });
+  await scene.cli.run(['push', 'shop', '-o', image]);
+  const why = JSON.parse((await scene.cli.run(['why', 'shop', '--build', '--json'])).stdout) as unknown;
+  expect(why).toMatchObject({ result: { cause: 'image-not-found', next: ['kf push shop -o IMAGE', 'kf events shop'] } });
+});
+
 it('--docker-username without an image is refused', async () => {
   const run = await scene.cli.run(['push', 'shop', ...user], { env });
   expect([run.code, run.stderr]).toEqual([

@@ -119,6 +119,12 @@ describe('a build, a task, and what keeps an app from starting', () => {
     ['StagingFailed', "The image 'example/root:1' runs as root, which is not allowed here.", 'image-user'],
     ['StagingFailed', "The image 'example/node:1' runs as the user 'node', and a name cannot be checked.", 'image-user'],
     ['StagingFailed', "The image 'example/denied:1' does not exist.", 'image-not-found'],
+    [
+      'StagingFailed',
+      "The image reference 'Upper Case' is not valid: 'Upper Case' is not a repository name (lower case letters, digits, '.', '_', '-', '/').",
+      'image-not-found',
+    ],
+    ['StagingFailed', "The image reference 'forbidden:a b' is not valid: 'a b' is not a tag.", 'image-not-found'],
     ['SomethingElse', 'The moon.', 'unknown'],
   ])('build: %s, %s', (reason, message, code) => {
     expect(causeOfBuild(reason, message)).toBe(code);

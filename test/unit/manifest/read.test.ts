@@ -77,3 +77,20 @@ test('the message about a missing path names its origin', async () => {
     `File not found locally, make sure the file exists at given path ${join(folder, 'gone')}`,
   );
 });
+
+test('an image whose name is none is refused, with its place in the manifest and the command for another one', async () => {
+  const why =
+    "The image reference 'Upper Case' is not valid: 'Upper Case' is not a repository name (lower case letters, digits, '.', '_', '-', '/').";
+  await expect(readPushPlan(folder, { name: 'shop', dockerImage: 'Upper Case', memoryMB: 64 })).rejects.toMatchObject({
+    code: 'usage',
+    message: `Incorrect Usage: ${why}`,
+    hints: ['kf push shop -m 64M -o IMAGE'],
+  });
+  await write('manifest.yml', 'applications:\n- name: front\n- name: back\n  docker:\n    image: Upper Case\n');
+  const wrong = { code: 'usage', message: `Incorrect Usage: manifest.yml:5:12: ${why}`, hints: ['kf push back -o IMAGE'] };
+  await expect(readPushPlan(folder, {})).rejects.toMatchObject(wrong);
+  await expect(readPushPlan(folder, { name: 'back' })).rejects.toMatchObject(wrong);
+  await expect(readPushPlan(folder, { name: 'back', dockerImage: 'node:24' })).resolves.toMatchObject({
+    apps: [{ docker: { image: 'node:24' } }],
+  });
+});
