@@ -189,8 +189,9 @@ describe('run-task', () => {
     await endTask(7);
     const { code, stdout, stderr } = await run;
     expect([code, stdout.endsWith('Waiting for task to complete execution...\nFAILED\n')]).toEqual([1, true]);
-    expect(stderr).toContain('Task failed to complete successfully\n');
-    expect(stderr).toContain('Failed with exit code: 7\n   kf logs shop --recent');
+    expect(stderr).toContain(
+      'Task failed to complete successfully\nFailed with exit code: 7\n\nTIP:\n   kf why shop --task 1\n   kf logs shop --recent\n',
+    );
   });
 
   it('says why a task has no number yet', async () => {

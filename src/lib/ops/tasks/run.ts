@@ -123,7 +123,9 @@ export async function waitForTask(session: SpaceSession, app: Stored<CFApp>, tas
 }
 
 function failed({ bin }: SpaceSession, { spec: { displayName } }: Stored<CFApp>, task: TaskDetails): KfError {
-  const { failureReason } = task;
-  const hints = [...(failureReason === undefined ? [] : [failureReason]), `${bin} logs ${displayName} --recent`];
-  return new KfError('failed', 'Task failed to complete successfully', { hints, details: { task } });
+  const { id, failureReason } = task;
+  const why = id === undefined ? [] : [`${bin} why ${displayName} --task ${id}`];
+  // Scripts look for cf's line, so the cause has its own.
+  const message = ['Task failed to complete successfully', ...(failureReason === undefined ? [] : [failureReason])].join('\n');
+  return new KfError('failed', message, { hints: [...why, `${bin} logs ${displayName} --recent`], details: { task } });
 }
