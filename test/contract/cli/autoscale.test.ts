@@ -140,7 +140,12 @@ describe('autoscale', () => {
   });
 
   it.each([
-    [['--min', '1'], 'A new autoscaler needs --min, --max and at least one of --cpu and --memory.'],
+    [
+      ['--min', '1'],
+      'A new autoscaler needs --min, --max and at least one of --cpu and --memory.\n\nTIP:\n   kf autoscale shop --min 1 --max 4 --cpu 80\n',
+    ],
+    [['--memory', '80'], '\n   kf autoscale shop --min 1 --max 4 --memory 80\n'],
+    [['--min', '6', '--cpu', '50', '--memory', '70'], '\n   kf autoscale shop --min 6 --max 6 --cpu 50 --memory 70\n'],
     [
       ['--min', '3', '--max', '2', '--cpu', '5'],
       '--min is 3, and --max is 2: --max must be at least --min.\n\nTIP:\n   kf help autoscale\n',

@@ -1,6 +1,6 @@
 // Autoscalers of an app's processes: Kubernetes' own, which set the number of instances.
 
-import { processesOf } from '../../api/app.ts';
+import { processesOf, webProcess } from '../../api/app.ts';
 import { autoscalerType, describeAutoscaler, metricsBeside, settingsOf, type AutoscalerSettings } from '../../api/autoscaler.ts';
 import { kinds, labels } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
@@ -31,13 +31,21 @@ export async function describeAutoscalers(session: SpaceSession, app: Stored<CFA
 /** What a change names; what it leaves out stays as it is. */
 export type AutoscalerChange = Partial<AutoscalerSettings>;
 
+/** The command that makes an autoscaler: what the user gave, and examples for the rest. @param command with the app and the process */
+function exampleFor(command: string, { least = 1, most = Math.max(4, least), targets = {} }: AutoscalerChange): string {
+  const { memoryutil, cpu = memoryutil === undefined ? 80 : undefined } = targets;
+  const given = Object.entries({ min: least, max: most, ...defined({ cpu, memory: memoryutil }) });
+  return [command, ...given.map(([flag, value]) => `--${flag} ${value}`)].join(' ');
+}
+
 /** @throws KfError `usage` when a new autoscaler lacks something, or the numbers do not fit */
-function completed({ least, most, targets = {}, behavior }: AutoscalerChange, present: AutoscalerSettings | undefined): AutoscalerSettings {
+function completed(change: AutoscalerChange, present: AutoscalerSettings | undefined, command: string): AutoscalerSettings {
+  const { least, most, targets = {}, behavior } = change;
   const [min, max] = [least ?? present?.least, most ?? present?.most];
   const all = { ...present?.targets, ...targets };
   if (min === undefined || max === undefined || (present === undefined && Object.keys(all).length === 0))
     throw new KfError('usage', 'A new autoscaler needs --min, --max and at least one of --cpu and --memory.', {
-      hints: ['kf autoscale APP_NAME --min 1 --max 4 --cpu 80'],
+      hints: [exampleFor(command, change)],
     });
   if (min > max)
     throw new KfError('usage', `--min is ${String(min)}, and --max is ${String(max)}: --max must be at least --min.`, {
@@ -59,7 +67,8 @@ export async function setAutoscaler(
   const { cluster, signal } = session;
   const process = await findProcess(session, app, type);
   const present = (await readAutoscalers(session, [process])).get(process.metadata.name);
-  const settings = completed(change, present === undefined || isWhole ? undefined : settingsOf(present));
+  const command = `kf autoscale ${app.spec.displayName}${type === webProcess ? '' : ` --process ${type}`}`;
+  const settings = completed(change, present === undefined || isWhole ? undefined : settingsOf(present), command);
   const wanted = buildAutoscaler(process, settings);
   if (present === undefined) return void (await cluster.create(autoscalerType, wanted, { signal }));
   // One that was made without kf keeps its name: two autoscalers of one process would disturb each other.
