@@ -169,6 +169,12 @@ function neverAnswered(expectations: Expectations, status: ContainerStatus): Omi
   return { reason: 'HealthCheckFailed', cause: 'start-timeout', message, container: status.name };
 }
 
+/** What a start check has not got so far. A kubelet takes each status from 200 to 399 as success (kubernetes/pkg/probe/http). */
+function notYet({ port, path }: Expectations): string {
+  const where = `on port ${String(port)}`;
+  return path === undefined ? `has not answered ${where} yet` : `has not answered GET ${path} ${where} with 200 to 399 yet`;
+}
+
 /**
  * A container that runs while its start check fails. The kubelet stops the container after the check's time, and that stop takes a while; the
  * failure is reported without waiting for it.
@@ -179,7 +185,7 @@ function notAnswering(pod: Pod, status: ContainerStatus, { now, expectations }: 
   const seconds = Math.max(0, Math.round((now - started) / 1_000));
   if (seconds < 3 || isPodReady(pod)) return undefined;
   if (seconds > expectations.startSeconds + 1) return { ...neverAnswered(expectations, status), final: true, byTime: true };
-  const message = `The app has not answered on port ${String(expectations.port)} yet (${String(Math.min(seconds, expectations.startSeconds))} of ${String(expectations.startSeconds)} s).`;
+  const message = `The app ${notYet(expectations)} (${String(Math.min(seconds, expectations.startSeconds))} of ${String(expectations.startSeconds)} s).`;
   const lookAgainMs = Math.min(5_000, (expectations.startSeconds + 2) * 1_000 - (now - started));
   return {
     reason: 'HealthCheckFailed',

@@ -251,6 +251,12 @@ describe('the reason why an instance does not serve', () => {
   test('an http check is reported with its path', () => {
     const expectations = { startSeconds: 60, port: 8080, path: '/health' };
     expect(problemOf(pod({ state: running(63) }), facts({ expectations }))?.message).toContain('GET /health on port 8080');
+    expect(problemOf(pod({ state: running(12) }), facts({ expectations }))?.message).toBe(
+      'The app has not answered GET /health on port 8080 with 200 to 399 yet (12 of 60 s).',
+    );
+    expect(problemOf(pod({ state: running(12) }), facts({ expectations: { startSeconds: 60, port: 8080 } }))?.message).toBe(
+      'The app has not answered on port 8080 yet (12 of 60 s).',
+    );
   });
 });
 
