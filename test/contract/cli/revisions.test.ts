@@ -137,6 +137,7 @@ describe('releases and diff', () => {
 
   it('compare two revisions without a secret value', async () => {
     await twoReleases();
+    expect((await run('help', 'diff')).stdout).toContain('by default the two newest\n');
     const compared = await run('diff', 'shop');
     expect(compared).toMatchObject({ code: 0, stderr: '' });
     expect(compared.stdout).toBe(
