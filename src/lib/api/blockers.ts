@@ -31,6 +31,30 @@ function remaining(messages: readonly string[], verb: 'has' | 'in'): string[] {
   return [...new Set(names)].filter((name) => name !== '');
 }
 
+const failedDeletion = /^Failed to delete all resource types, \d+ remaining: /;
+const leftItems = /unexpected items still remain in namespace: \S+ for gvr: \S+, Resource=([^\s,\]]+)/g;
+
+/**
+ * The kinds that a namespace controller has deleted, and that are not gone yet: it says so as of a failure (k8s.io/kubernetes/pkg/controller/namespace).
+ * Empty for a text that says anything else.
+ */
+function leavingIn(message: string): string[] {
+  const errors = message.replace(failedDeletion, '');
+  const isKnown = errors !== message && /^[\s,[\]]*$/.test(errors.replaceAll(leftItems, ''));
+  return isKnown ? [...new Set([...errors.matchAll(leftItems)].map(([, resource = '']) => resource))] : [];
+}
+
+/** The API server's texts. What only waits for its end is told shortly, and once. */
+function calmly(messages: readonly string[]): string[] {
+  const leaving = new Set(messages.flatMap(leavingIn));
+  return messages.flatMap((message) => {
+    const own = leavingIn(message);
+    if (own.length > 0) return [`still to go: ${own.join(', ')}.`];
+    const counted = remaining([message], 'has');
+    return counted.length > 0 && counted.every((kind) => leaving.has(kind.split('.', 1)[0] ?? '')) ? [] : [message];
+  });
+}
+
 /** The commands that list the remaining objects and, if a finalizer of others holds one, take it away. */
 function commandsFor(ns: string, kinds: readonly string[], isHeld: boolean): string[] {
   if (kinds.length === 0) return [];
@@ -55,6 +79,6 @@ export function namespaceBlockers(namespace: Stored<Namespace>, objects: readonl
   const isHeld = remaining(said, 'in').some((finalizer) => !ofKubernetes(finalizer));
   const kinds = objects.length > 0 && !isHeld ? [] : remaining(said, 'has');
   const look = commandsFor(namespace.metadata.name, kinds, isHeld);
-  const all = [...(own === undefined ? [] : [`${own}.`]), ...objects.map((object) => `${object}.`), ...said, ...look];
+  const all = [...(own === undefined ? [] : [`${own}.`]), ...objects.map((object) => `${object}.`), ...calmly(said), ...look];
   return all.length === 0 ? 'its contents are being removed.' : all.join(' ');
 }

@@ -36,6 +36,31 @@ describe('the reason why a namespace is not gone', () => {
     expect(namespaceBlockers(namespace({}, content))).toBe(`${content.message} See: kubectl get configmaps,widgets.example.org -n n`);
   });
 
+  describe('that the API server calls a failure', () => {
+    const items = (gvr: string) => `unexpected items still remain in namespace: n for gvr: ${gvr}`;
+    const failure = (rest: string) => condition('NamespaceDeletionContentFailure', `Failed to delete all resource types, 1 remaining: ${rest}`);
+    const pods = failure(items('/v1, Resource=pods'));
+
+    test('is what is still to go, if nothing else is said', () => {
+      expect(namespaceBlockers(namespace({}, pods))).toBe('still to go: pods.');
+      const two = failure(`[${items('/v1, Resource=pods')}, ${items('apps/v1, Resource=statefulsets')}]`);
+      expect(namespaceBlockers(namespace({}, two))).toBe('still to go: pods, statefulsets.');
+    });
+
+    test('is told once, with the command that shows it', () => {
+      const counted = condition('NamespaceContentRemaining', 'Some resources are remaining: pods. has 1 resource instances');
+      expect(namespaceBlockers(namespace({}, pods, counted))).toBe('still to go: pods. See: kubectl get pods -n n');
+      expect(namespaceBlockers(namespace({}, pods, content))).toContain(`still to go: pods. ${content.message} See: `);
+    });
+
+    test.each([
+      ['the server is currently unable to handle the request'],
+      [`[${items('/v1, Resource=pods')}, Internal error occurred: etcd is away]`],
+    ])('stays as it is if it says anything else: %s', (rest) => {
+      expect(namespaceBlockers(namespace({}, failure(rest)))).toBe(failure(rest).message);
+    });
+  });
+
   describe('and a finalizer of others', () => {
     const remaining = 'Some content in the namespace has finalizers remaining:';
     const finalizers = (...names: string[]) =>
