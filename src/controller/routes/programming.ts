@@ -248,7 +248,7 @@ export class Programming {
     if (!isOver) return { requeueAfterMs: pauseAfter(asked.refusals) };
     attempts.answered.add(backend.name);
     // What another space's app answers is not said of this route.
-    return proven(answer?.status === ownError || backend.isOfOther ? reasons.loaded : 'AppDoesNotAnswer', attempts);
+    return proven(answer?.status === ownError || backend.isOfOther ? reasons.loaded : reasons.appDoesNotAnswer, attempts);
   }
 }
 

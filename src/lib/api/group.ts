@@ -265,6 +265,7 @@ export const reasons = {
   wildcardNotAllowed: 'WildcardNotAllowed',
   loaded: 'Loaded',
   notAnswered: 'NotAnswered',
+  appDoesNotAnswer: 'AppDoesNotAnswer',
   protocolNotSupported: 'ProtocolNotSupported',
   initialized: 'Initialized',
   unknown: 'Unknown',

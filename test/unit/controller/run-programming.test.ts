@@ -58,6 +58,22 @@ test('an app that answers with 500 itself is accepted after some seconds, and is
   expect(asked.length).toBeLessThan(12);
 });
 
+test.each([502, 503, 504, 'cut'] as const)(
+  'an app for which the gateway answers with %s is said not to answer, and stays so',
+  async (given) => {
+    const live = httpRoute();
+    const { address } = await gateway(
+      () => (given === 'cut' ? given : { status: given }),
+      () => revisionOf(live),
+    );
+    const scene = contextOf(address, live);
+    const programming = new Programming();
+    const statement = await statementOf(programming, scene);
+    expect(statement).toMatchObject({ status: 'True', reason: 'AppDoesNotAnswer' });
+    expect(programming.look(scene.context, withCondition(statement)).statement).toEqual(statement);
+  },
+);
+
 test('all replicas of a gateway that answer must name the revision of the route', async () => {
   const live = httpRoute();
   let last = 0;
