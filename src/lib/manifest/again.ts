@@ -3,7 +3,7 @@
 import type { PushFlags } from './plan.ts';
 
 /** Quotes one word for a POSIX shell. */
-const quoted = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`);
+export const quoted = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`);
 
 const megabytes = (size: number | undefined): string | undefined => (size === undefined ? undefined : `${size}M`);
 

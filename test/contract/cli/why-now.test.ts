@@ -330,42 +330,6 @@ it('an app whose other processes run says that web has no instances', async () =
   });
 });
 
-describe('a route that the gateway has loaded', () => {
-  const url = 'shop.apps.localhost';
-  const running = { instancesStatus: { '0': { state: 'RUNNING' as const } } };
-
-  it('fails when no instance of its app runs, and is well when one does', async () => {
-    await scene.ok(...push);
-    processStatus({ instancesStatus: { '0': { ...crashed, generation: good } } });
-    expect(await asJson('--route', url)).toMatchObject({
-      kind: 'route',
-      state: 'failed',
-      cause: 'not-serving',
-      message: "No instance answers: the route leads to app 'shop', of which 0 of 1 instances run.",
-      next: ['kf why shop'],
-    });
-    processStatus(running);
-    expect(await asJson('--route', url)).toMatchObject({ state: 'well', message: 'The gateway has loaded the route.' });
-  });
-
-  it('waits for an app that is stopped, and fails for one that is scaled to 0', async () => {
-    await scene.ok(...push, '-i', '0');
-    expect(await asJson('--route', url)).toMatchObject({
-      state: 'failed',
-      message: "No instance answers: the route leads to app 'shop', which is scaled to 0 instances.",
-      next: ['kf scale shop -i 1', 'kf why shop'],
-    });
-    await scene.ok('stop', 'shop');
-    const stopped = await asJson('--route', url);
-    expect(stopped).toMatchObject({
-      state: 'waiting',
-      message: "No instance answers: the route leads to app 'shop', which is stopped.",
-      next: ['kf start shop'],
-    });
-    expect(stopped).not.toHaveProperty('cause');
-  });
-});
-
 describe('a task that failed', () => {
   /** With its pod, of which the last line is this. */
   async function failed(reason: string, exitCode: number, last: string): Promise<WhyDetails> {

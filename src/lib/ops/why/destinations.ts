@@ -1,65 +1,135 @@
-// Why no app answers the requests of a route that the gateway has loaded.
+// Which apps answer the requests of a route that the gateway has loaded, and why others do not.
 
 import { desiredInstances, instanceCountsOf, webProcess } from '../../api/app.ts';
 import type { CauseCode } from '../../api/causes.ts';
-import { kinds, labels } from '../../api/group.ts';
+import { currentCondition } from '../../api/conditions.ts';
+import { conditionTypes, kinds, labels, reasons } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
 import type { WhyDetails } from '../../api/results.ts';
 import type { CFApp, CFProcess, CFRoute, RouteDestination } from '../../api/types.generated.ts';
+import { quoted } from '../../manifest/again.ts';
 import type { SpaceSession } from '../../session/session.ts';
+import { protocolOf } from '../routes/destinations.ts';
+import type { RouteAddress } from '../routes/routes.ts';
+
+type Answers = Pick<WhyDetails, 'state' | 'message' | 'next'> & { cause?: CauseCode };
 
 /** A destination without an instance that answers. */
 interface Silent {
   state: 'failed' | 'waiting';
+  /** It should have instances. One that is stopped or scaled to 0 has none because somebody wants that. */
+  isDown: boolean;
   /** Goes on after `the route leads to`. */
   text: string;
   next: string[];
 }
 
+/** A destination, and what is known of its app. */
+interface Seen {
+  destination: RouteDestination;
+  /** Left out when there is no such app. */
+  app?: Stored<CFApp>;
+  silent?: Silent | undefined;
+}
+
+const ofProcess = (processType: string): string => (processType === webProcess ? '' : ` of its process '${processType}'`);
+
 /** What keeps a destination from answering; undefined when one of its instances runs, and when nothing is known of it. */
 function silentOf(app: Stored<CFApp>, process: Stored<CFProcess> | undefined, bin: string): Silent | undefined {
   const { displayName: name, desiredState } = app.spec;
-  if (desiredState !== 'STARTED') return { state: 'waiting', text: `app '${name}', which is stopped`, next: [`${bin} start ${name}`] };
+  if (desiredState !== 'STARTED')
+    return { state: 'waiting', isDown: false, text: `app '${name}', which is stopped`, next: [`${bin} start ${name}`] };
   if (process === undefined) return undefined;
   const { processType } = process.spec;
-  const of = processType === webProcess ? '' : ` of its process '${processType}'`;
+  const of = ofProcess(processType);
   const wanted = desiredInstances(process);
   if (wanted === 0) {
     const flag = processType === webProcess ? '' : ` --process ${processType}`;
     const scale = `${bin} scale ${name}${flag} -i 1`;
-    return { state: 'failed', text: `app '${name}', which is scaled to 0 instances${of}`, next: [scale, `${bin} why ${name}`] };
+    const text = `app '${name}', which is scaled to 0 instances${of}`;
+    return { state: 'failed', isDown: false, text, next: [scale, `${bin} why ${name}`] };
   }
   const { running } = instanceCountsOf(process);
   if (running > 0) return undefined;
   const { phase } = app.status?.deployment ?? {};
   const state = phase === 'Pending' || phase === 'Starting' ? 'waiting' : 'failed';
-  return { state, text: `app '${name}', of which 0 of ${String(wanted)} instances${of} run`, next: [`${bin} why ${name}`] };
+  return { state, isDown: true, text: `app '${name}', of which 0 of ${String(wanted)} instances${of} run`, next: [`${bin} why ${name}`] };
 }
 
-async function look({ cluster, space, signal, bin }: SpaceSession, { appRef, processType }: RouteDestination): Promise<Silent | undefined> {
+async function look({ cluster, space, signal, bin }: SpaceSession, destination: RouteDestination): Promise<Seen> {
+  const { appRef, processType } = destination;
   const labelSelector = `${labels.appGuid}=${appRef.name}`;
   const [app, { items }] = await Promise.all([
     cluster.get(kinds.app, space.guid, appRef.name, signal),
     cluster.list(kinds.process, { ns: space.guid, labelSelector, signal }),
   ]);
   const process = items.find(({ spec }) => spec.processType === processType);
-  return app === undefined ? undefined : silentOf(app, process, bin);
+  return app === undefined ? { destination } : { destination, app, silent: silentOf(app, process, bin) };
 }
 
-/** Why no app behind the route answers; undefined when one does. What a shared route leads to in another space is not known here. */
-export async function unanswered(
-  session: SpaceSession,
-  { spec: { destinations = [], sharedFrom, sharedWith = [] } }: Stored<CFRoute>,
-): Promise<(Pick<WhyDetails, 'state' | 'message' | 'next'> & { cause?: CauseCode }) | undefined> {
-  if (sharedFrom !== undefined || sharedWith.length > 0) return undefined;
-  const all = await Promise.all(destinations.map((destination) => look(session, destination)));
-  const silent = all.filter((each) => each !== undefined);
-  if (silent.length === 0 || silent.length < all.length) return undefined;
+/** The address as arguments of `map-route` and its like. */
+function argumentsOf({ domain, host, path }: RouteAddress): string {
+  const flags = [host === '' ? '' : ` --hostname ${quoted(host)}`, path === '' ? '' : ` --path ${quoted(path)}`];
+  return `${domain}${flags.join('')}`;
+}
+
+const nextOf = (silent: readonly Silent[]): string[] => [...new Set(silent.flatMap(({ next }) => next))];
+
+function noneAnswers(silent: readonly Silent[]): Answers {
   const isFailed = silent.some(({ state }) => state === 'failed');
   return {
     state: isFailed ? 'failed' : 'waiting',
     ...(isFailed ? { cause: 'not-serving' as const } : {}),
     message: `No instance answers: the route leads to ${silent.map(({ text }) => text).join(', and to ')}.`,
-    next: [...new Set(silent.flatMap(({ next }) => next))],
+    next: nextOf(silent),
   };
+}
+
+/** Commands that change how the gateway reaches the only app of a route. A second `map-route` leaves the port as it is. */
+function otherWays(bin: string, name: string, destination: RouteDestination, address: RouteAddress): string[] {
+  if (destination.processType !== webProcess) return [];
+  const place = `${name} ${argumentsOf(address)}`;
+  const protocol = protocolOf(destination) === 'http1' ? [] : [`${bin} update-destination ${place} --app-protocol http1`];
+  return [...protocol, `${bin} unmap-route ${place}`, `${bin} map-route ${place} --app-port PORT`];
+}
+
+/** The controller has asked the apps behind the route, and one did not answer. It does not say which one. */
+function oneDoesNotAnswer(bin: string, { status }: Stored<CFRoute>, seen: readonly Seen[], address: RouteAddress): Answers {
+  const known = seen.flatMap(({ destination, app }) => {
+    // The status has the port that the gateway uses, also when the user named none.
+    const used = status?.destinations?.find(({ guid }) => guid === destination.guid) ?? destination;
+    const port = used.port === undefined ? 'its port' : `port ${String(used.port)}`;
+    const where = `on ${port} (protocol ${protocolOf(used)})${ofProcess(used.processType)}`;
+    return app === undefined ? [] : [{ name: app.spec.displayName, where, used }];
+  });
+  const logs = [...new Set(known.map(({ name }) => `${bin} logs ${name} --recent`))];
+  const [first] = known;
+  if (first !== undefined && seen.length === 1) {
+    const { name, where, used } = first;
+    const message = `App '${name}' did not answer through this route ${where}: the controller asked it for some seconds, and got errors or no answer.`;
+    return { state: 'failed', cause: 'not-serving', message, next: [...logs, ...otherWays(bin, name, used, address)] };
+  }
+  const apps = known.map(({ name, where }) => `app '${name}' ${where}`).join(', or ');
+  const message = `One app behind this route did not answer: the controller asked for some seconds, and got errors or no answer. It is ${apps}.`;
+  return { state: 'failed', cause: 'not-serving', message, next: logs };
+}
+
+/** Whether the apps behind a route that the gateway has loaded answer. What a shared route leads to in another space is not known here. */
+export async function answersOf(session: SpaceSession, route: Stored<CFRoute>, address: RouteAddress): Promise<Answers> {
+  const { destinations = [], sharedFrom, sharedWith = [] } = route.spec;
+  const message = 'The gateway has loaded the route.';
+  const well: Answers = { state: 'well', message, next: [] };
+  if (sharedFrom !== undefined || sharedWith.length > 0) return well;
+  const { bin } = session;
+  if (destinations.length === 0)
+    return { state: 'waiting', message: 'The route leads to no app.', next: [`${bin} map-route APP ${argumentsOf(address)}`] };
+  const seen = await Promise.all(destinations.map((destination) => look(session, destination)));
+  const silent = seen.flatMap((one) => one.silent ?? []);
+  if (silent.length === seen.length) return noneAnswers(silent);
+  if (currentCondition(route, conditionTypes.programmed)?.reason === reasons.appDoesNotAnswer)
+    return oneDoesNotAnswer(bin, route, seen, address);
+  // The gateway sends no requests to these while another app of the route has instances.
+  const down = silent.filter(({ isDown }) => isDown);
+  if (down.length === 0) return well;
+  return { ...well, message: `${message} It also leads to ${down.map(({ text }) => text).join(', and to ')}.`, next: nextOf(down) };
 }

@@ -15,7 +15,7 @@ import { isLive, otherHolder, type RoutePlace } from '../routes/holders.ts';
 import { noRouteText, urlOf } from '../routes/routes.ts';
 import { appNames } from '../rows.ts';
 import { warningsAbout } from './evidence.ts';
-import { unanswered } from './destinations.ts';
+import { answersOf } from './destinations.ts';
 
 /** The first condition of these that says no. */
 const refusal = (object: Stored<KubeObject>, ...types: string[]): Condition | undefined =>
@@ -55,13 +55,12 @@ export async function whyRoute(session: SpaceSession, text: string): Promise<Why
   const about = { kind: 'route' as const, name: urlOf(address) };
   const failed = refusal(route, conditionTypes.claimed, conditionTypes.programmed, conditionTypes.ready);
   if (failed === undefined) {
-    const isLoaded = findCondition(route, conditionTypes.programmed)?.status === 'True';
+    if (findCondition(route, conditionTypes.programmed)?.status !== 'True')
+      return { ...about, state: 'waiting', message: 'The gateway has not loaded the route yet.', events: [], next: [] };
+    const answers = await answersOf(session, route, address);
     const problem = issueProblem(place.domain);
-    const silent = isLoaded ? await unanswered(session, route) : undefined;
-    if (silent !== undefined) return { ...about, ...silent, events: [] };
-    if (isLoaded && problem !== undefined) return whyCertificate(session, place, problem);
-    const message = isLoaded ? 'The gateway has loaded the route.' : 'The gateway has not loaded the route yet.';
-    return { ...about, state: isLoaded ? 'well' : 'waiting', message, events: [], next: [] };
+    if (answers.state === 'well' && problem !== undefined) return whyCertificate(session, place, problem);
+    return { ...about, ...answers, events: [] };
   }
   const cause = causeOfRoute(failed);
   const [apps, events] = await Promise.all([appNames(session), warningsAbout(session, new Set([route.metadata.name]))]);
