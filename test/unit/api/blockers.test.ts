@@ -38,7 +38,8 @@ describe('the reason why a namespace is not gone', () => {
 
   describe('that the API server calls a failure', () => {
     const items = (gvr: string) => `unexpected items still remain in namespace: n for gvr: ${gvr}`;
-    const failure = (rest: string) => condition('NamespaceDeletionContentFailure', `Failed to delete all resource types, 1 remaining: ${rest}`);
+    const failure = (rest: string) =>
+      condition('NamespaceDeletionContentFailure', `Failed to delete all resource types, 1 remaining: ${rest}`);
     const pods = failure(items('/v1, Resource=pods'));
 
     test('is what is still to go, if nothing else is said', () => {
