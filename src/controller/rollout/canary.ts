@@ -39,6 +39,12 @@ function hasBegunWhole({ status }: Stored<CFProcess>, id: string, target: string
   return seen === id && step === undefined && (phase === 'Serving' || hasTarget);
 }
 
+/** {@link hasBegunWhole} as far as other processes can tell: web has instances of the new version, or needs none. */
+function runsWhole({ status }: Stored<CFProcess>, id: string): boolean {
+  const { id: seen, step, phase } = status?.rollout ?? {};
+  return seen === id && step === undefined && (phase === 'Serving' || phase === 'Starting');
+}
+
 /**
  * Undefined when no canary is under way, or the app has no instance of web to begin one with, or no version of web to be a canary beside, or
  * the change leaves web as it is: then all instances start at once.
@@ -60,6 +66,6 @@ export function canaryStepOf(
   if (isUntouched(process.status?.rollout, target, id)) return undefined;
   if (process.spec.processType === webProcess)
     return isBesideOther && !hasBegunWhole(web, id, target) ? canaryStep(desired, canary.percent) : undefined;
-  const isDone = served.length > 0 && !isBesideOther;
+  const isDone = (served.length > 0 && !isBesideOther) || runsWhole(web, id);
   return !isDone && hasVersionBefore(web, id) ? { instances: 0, others: desired } : undefined;
 }

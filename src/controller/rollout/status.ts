@@ -298,6 +298,8 @@ export function hinderedRollout(
     message: text ?? cutText(message, longestMessage),
     process: spec.processType,
     since,
+    // A canary that is hindered stays one.
+    ...defined({ step: before?.step }),
     ...listedOf(status?.rollout, id),
   };
 }

@@ -338,12 +338,13 @@ TIP:
     });
   });
 
-  it('is refused with any strategy, before something stops, when even the new instances alone do not fit', async () => {
+  it('is refused with any strategy, before something stops, when the quota has less in all than one instance takes', async () => {
     await inFullSpace();
-    const refused = `App 'shop' cannot be updated in space 'example-space': after the update it takes 768M more memory, and the org quota 'tight' allows 300M of memory, of which 44M is left.
+    const why = "one instance of 'web' takes 1G of memory, and the org quota 'tight' allows 300M of memory.";
+    const refused = `App 'shop' cannot be updated in space 'example-space': ${why}
 
 TIP:
-   Ask for less (-m, -k, -i), or stop other apps: kf apps
+   Ask for less memory or disk (-m, -k).
    Or a larger quota: kf org-quota tight
 `;
     const before = [droplet(), scene.app().metadata.annotations?.[annotations.deployId]];
@@ -351,15 +352,18 @@ TIP:
       expect(await run(...push, '-m', '1G', ...strategy)).toMatchObject({ code: 1, stderr: expect.stringContaining(refused) as string });
     expect(await run('scale', 'shop', '-m', '1G', '-f')).toMatchObject({
       code: 1,
-      stderr: `App 'shop' cannot have 1 instance of 'web' with 1G of memory and 512M of disk in space 'example-space': that takes 768M more memory, and the org quota 'tight' allows 300M of memory, of which 44M is left.
-
-TIP:
-   kf org-quota tight
-   kf apps
-`,
+      stderr: `App 'shop' cannot have an instance of 'web' of this size in space 'example-space': ${why}\n\nTIP:\n   kf org-quota tight\n   kf apps\n`,
     });
     expect([droplet(), scene.app().metadata.annotations?.[annotations.deployId]]).toEqual(before);
     expect(scene.cluster.memory.peek(kinds.process, ns, 'web')?.spec.memoryMB).toBe(256);
+  });
+
+  it('is no reason to refuse smaller instances, whatever the present ones do', async () => {
+    await inFullSpace();
+    scene.setStatus(kinds.process, 'web', { instanceCounts: { running: 0, starting: 0, crashed: 0, down: 1 } });
+    scene.source('b');
+    expect(await run(...push, '-m', '300M')).toMatchObject({ code: 0 });
+    expect(await run(...push, '-m', '64M', '--strategy', 'recreate')).toMatchObject({ code: 0 });
   });
 
   it('is refused for a source that was built before too, which changes nothing', async () => {
@@ -370,7 +374,7 @@ TIP:
     scene.source('a');
     expect(await run(...push, '-m', '1G')).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('after the update it takes 768M more memory') as string,
+      stderr: expect.stringContaining("one instance of 'web' takes 1G of memory") as string,
     });
     expect([droplet(), scene.app().metadata.annotations?.[annotations.deployId]]).toEqual(before);
     expect(scene.cluster.memory.peek(kinds.process, ns, 'web')?.spec.memoryMB).toBe(256);

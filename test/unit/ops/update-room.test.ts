@@ -2,7 +2,8 @@ import { expect, it } from 'vitest';
 import type { Stored } from '../../../src/lib/api/object.ts';
 import type { CFApp, CFProcess, CFRoute } from '../../../src/lib/api/types.generated.ts';
 import type { ProcessPlan } from '../../../src/lib/manifest/plan.ts';
-import { needsAfterUpdate, needsOfUpdate, type Update } from '../../../src/lib/ops/apps/update-room.ts';
+import { instanceRefusal } from '../../../src/lib/ops/apps/quota-left.ts';
+import { needsOfUpdate, type Update } from '../../../src/lib/ops/apps/update-room.ts';
 
 const app = { metadata: { name: 'app' }, spec: {} } as Stored<CFApp>;
 
@@ -54,14 +55,13 @@ it.each<[string, [number, number], Stored<CFProcess>[], Partial<Update>]>([
   expect(needs(processes, parts)).toEqual(expected);
 });
 
-it.each<[string, [number, number], Stored<CFProcess>[], Partial<Update>]>([
-  ['nothing more with the same settings, whatever its instances do', [0, 0], [process('web', 3, { running: 1, crashed: 2 })], {}],
-  ['larger instances', [300, 0], [process('web', 3)], planned({ memoryMB: 200 })],
-  ['larger instances than those that crashed', [100, 0], [process('web', 1, { crashed: 1 })], planned({ memoryMB: 200 })],
-  ['more of them', [100, 1], [process('web', 1), process('worker', 1)], planned({ instances: 2 })],
-  ['less', [0, 0], [process('web', 3)], planned({ memoryMB: 50 })],
-])('after an update that stops the old instances first, the app takes %s', (_what, expected, processes, parts) => {
-  const all = needsAfterUpdate({ app, processes, routes: [toWeb], rollout: { strategy: 'recreate' }, ...parts });
-  const of = (name: string): number => all.find(({ names }) => names.includes(name))?.amount ?? -1;
-  expect([of('limits.memory') / 2 ** 20, of('app instances')]).toEqual(expected);
+it('an instance is compared with all that a quota has, whatever is used of it', () => {
+  const quota = (hard: Record<string, string>) => ({ metadata: { name: 'q' }, status: { hard, used: hard } });
+  const size = { processType: 'web', memoryMB: 600, diskMB: 100 };
+  const why = (hard: Record<string, string>): string | undefined => instanceRefusal([quota(hard)], [size])?.why;
+  expect(why({ 'requests.memory': '600Mi', 'requests.ephemeral-storage': '100Mi', pods: '0' })).toBeUndefined();
+  expect(why({ 'requests.memory': '500Mi' })).toBe(
+    "one instance of 'web' takes 600M of memory, and the quota 'q' has 500M in all (requests.memory)",
+  );
+  expect(why({ 'requests.ephemeral-storage': '99Mi' })).toContain("takes 100M of disk, and the quota 'q' has 99M in all");
 });

@@ -116,11 +116,11 @@ export async function restartApp(
   rollout: RolloutOptions = {},
 ): Promise<{ app: Stored<CFApp>; deployId: string }> {
   if (needsStaging(app)) return stageAndStart(session, app, { again: false, rollout });
-  tellOfCanary(session, app);
   const deployId = newDeployId();
   const restarted = await changeApp(session, app, (current) => ({
     spec: { desiredState: 'STARTED', ...defined({ rollout: rolloutPatch(current, deployId, rollout) }) },
     annotations: { [annotations.appRev]: nextRev(current), [annotations.deployId]: deployId },
   }));
+  if (rollout.strategy !== 'canary') tellOfCanary(session, app);
   return { app: restarted, deployId };
 }

@@ -2,7 +2,7 @@
 
 import { instanceLimitsName } from '../../api/group.ts';
 import { resource, type KubeObject } from '../../api/object.ts';
-import { formatBytes, parseQuantity } from '../../api/sizes.ts';
+import { formatBytes, megabyte, parseQuantity } from '../../api/sizes.ts';
 import { defined } from '../../defined.ts';
 import { isForbidden } from '../../kube/errors.ts';
 import { allowance, decidingQuota, type Deciding } from '../../session/quota-refusal.ts';
@@ -71,20 +71,24 @@ export interface QuotaRefusal {
 /** The only resource of the quota of app instances, which counts pods, but not those of builds. */
 export const appInstances = 'app instances';
 
-function refusal(quota: ResourceQuota, name: string, need: Need): QuotaRefusal | undefined {
+/** @param isWhole the need is compared with all that the quota has, whatever is used of it */
+function refusal(quota: ResourceQuota, name: string, need: Need, isWhole: boolean): QuotaRefusal | undefined {
   const hard = parseQuantity(quota.status?.hard?.[name]);
   if (hard === undefined || need.amount === 0) return undefined;
-  const used = parseQuantity(quota.status?.used?.[name]) ?? 0;
+  const used = isWhole ? 0 : (parseQuantity(quota.status?.used?.[name]) ?? 0);
   const deciding = decidingQuota(quota, name === appInstances ? 'pods' : name, hard);
   // Of a quota of the org this space has a part now, and gets more from the other spaces when it needs it.
   const isShared = deciding?.scope === 'org' && hard < deciding.most;
   const free = Math.max(0, (isShared ? deciding.most : hard) - used);
   if (need.amount <= free) return undefined;
   const show = (amount: number): string => (need.isBytes ? formatBytes(amount) : String(amount));
+  const left = isWhole ? `${show(hard)} in all` : `${show(free)} of ${show(hard)} left`;
   const limited =
     deciding === undefined
-      ? `the quota '${quota.metadata.name}' has ${show(free)} of ${show(hard)} left (${name})`
-      : `the ${allowance(deciding)}, of which ${isShared ? `this space uses ${show(used)}` : `${show(free)} ${need.isBytes || free === 1 ? 'is' : 'are'} left`}`;
+      ? `the quota '${quota.metadata.name}' has ${left} (${name})`
+      : isWhole
+        ? `the ${allowance(deciding)}`
+        : `the ${allowance(deciding)}, of which ${isShared ? `this space uses ${show(used)}` : `${show(free)} ${need.isBytes || free === 1 ? 'is' : 'are'} left`}`;
   const why = `${need.what}, and ${limited}`;
   const flags = need.smaller === undefined || need.smaller.amount > free ? undefined : need.smaller.flags;
   return { why, ...defined({ flags, deciding }) };
@@ -99,8 +103,31 @@ function withoutScope(quota: ResourceQuota): ResourceQuota {
 
 /** Why the quotas are not enough; undefined when they are. Quotas for only some pods are left to the API server. */
 export function quotaRefusal(quotas: readonly ResourceQuota[], needs: readonly Need[]): QuotaRefusal | undefined {
+  return refusalOf(quotas, needs, false);
+}
+
+/** The size of the instances of a process. */
+export interface InstanceSize {
+  processType: string;
+  memoryMB: number;
+  diskMB: number;
+}
+
+/** Why a quota has less in all than one of these instances takes, so that no room helps; undefined when each of them can run. */
+export function instanceRefusal(quotas: readonly ResourceQuota[], sizes: readonly InstanceSize[]): QuotaRefusal | undefined {
+  const needs = sizes.flatMap(({ processType, memoryMB, diskMB }) => {
+    const takes = (amount: string, kind: string): string => `one instance of '${processType}' takes ${amount} of ${kind}`;
+    const one = { memoryBytes: memoryMB * megabyte, diskBytes: diskMB * megabyte, instances: 0 };
+    return needsOfInstances(one, takes, String);
+  });
+  return refusalOf(quotas, needs, true);
+}
+
+function refusalOf(quotas: readonly ResourceQuota[], needs: readonly Need[], isWhole: boolean): QuotaRefusal | undefined {
   const whole = quotas.map(withoutScope).filter(({ spec }) => (spec?.scopes ?? []).length === 0 && spec?.scopeSelector === undefined);
-  const reasons = whole.flatMap((quota) => needs.flatMap((need) => need.names.flatMap((name) => refusal(quota, name, need) ?? [])));
+  const reasons = whole.flatMap((quota) =>
+    needs.flatMap((need) => need.names.flatMap((name) => refusal(quota, name, need, isWhole) ?? [])),
+  );
   return reasons[0];
 }
 

@@ -2,11 +2,19 @@
 
 import { instanceCountsOf } from '../../api/app.ts';
 import type { Stored } from '../../api/object.ts';
-import { counted, formatBytes, megabyte } from '../../api/sizes.ts';
+import { counted, megabyte } from '../../api/sizes.ts';
 import type { CFApp, CFProcess } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import type { SpaceSession } from '../../session/session.ts';
-import { needsOfInstances, quotaRefusal, readQuotas, type Need, type QuotaRefusal } from './quota-left.ts';
+import {
+  instanceRefusal,
+  needsOfInstances,
+  quotaRefusal,
+  readQuotas,
+  type InstanceSize,
+  type Need,
+  type QuotaRefusal,
+} from './quota-left.ts';
 
 /** What more instances of a process take. */
 function needsOf({ memoryMB, diskQuotaMB }: CFProcess['spec'], more: number): Need[] {
@@ -25,32 +33,16 @@ function cannotHave({ space, bin }: SpaceSession, { displayName }: CFApp['spec']
   });
 }
 
-/** @throws KfError `quota` when the quotas of the space have no room for instances of these sizes, even after the present ones */
-export async function assertSizesFit(
+/** @throws KfError `quota` when a quota of the space has less in all than one instance of this size takes, so that none could ever start */
+export async function assertSizeFits(
   session: SpaceSession,
   app: Stored<CFApp>,
-  process: Stored<CFProcess>,
-  after: { memoryMB: number; diskMB: number; instances: number },
+  { spec: { processType } }: Stored<CFProcess>,
+  size: Omit<InstanceSize, 'processType'>,
 ): Promise<void> {
-  const { memoryMB, diskQuotaMB, processType } = process.spec;
-  const { running, starting, crashed } = instanceCountsOf(process);
-  if (app.spec.desiredState !== 'STARTED' || after.instances === 0) return;
-  const present = running + starting + crashed;
-  const more = (now: number, before: number): number => Math.max(0, after.instances * now - present * before) * megabyte;
-  const takes = (amount: string): string => `that takes ${amount}`;
-  const needs = needsOfInstances(
-    {
-      memoryBytes: more(after.memoryMB, memoryMB),
-      diskBytes: more(after.diskMB, diskQuotaMB),
-      instances: Math.max(0, after.instances - present),
-    },
-    (size, kind) => takes(`${size} more ${kind}`),
-    (count, kind) => takes(counted(count, `more ${kind}`)),
-  );
-  const refused = quotaRefusal(await readQuotas(session), needs);
-  if (refused === undefined) return;
-  const sizes = `${formatBytes(after.memoryMB * megabyte)} of memory and ${formatBytes(after.diskMB * megabyte)} of disk`;
-  throw cannotHave(session, app.spec, `${counted(after.instances, 'instance')} of '${processType}' with ${sizes}`, refused);
+  if (app.spec.desiredState !== 'STARTED') return;
+  const refused = instanceRefusal(await readQuotas(session), [{ ...size, processType }]);
+  if (refused !== undefined) throw cannotHave(session, app.spec, `an instance of '${processType}' of this size`, refused);
 }
 
 /** @throws KfError `quota` when the quotas of the space have no room for so many instances of a started app */

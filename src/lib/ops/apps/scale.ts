@@ -19,7 +19,7 @@ import { warnOfAutoscaler } from './autoscalers.ts';
 import { changeApp, changeProcess, newDeployId, scaleProcess } from './changes.ts';
 import { waitUntilServing } from './lifecycle.ts';
 import { startTimeoutMs } from './rollout-wait.ts';
-import { assertScaleFits, assertSizesFit } from './scale-room.ts';
+import { assertScaleFits, assertSizeFits } from './scale-room.ts';
 
 export interface ScaleOptions {
   process?: string | undefined;
@@ -192,8 +192,9 @@ export async function scaleApp(session: SpaceSession, app: Stored<CFApp>, option
   const resized = Object.keys(sizes).length > 0;
   if (resized) {
     assertNotInFlight(session, app);
-    const { memoryMB = process.spec.memoryMB, diskMB = process.spec.diskQuotaMB, instances = desiredInstances(process) } = options;
-    await assertSizesFit(session, app, process, { memoryMB, diskMB, instances });
+    // With other sizes all instances are replaced, and what a quota lacks for so many is told when they are made.
+    const { memoryMB = process.spec.memoryMB, diskMB = process.spec.diskQuotaMB } = options;
+    await assertSizeFits(session, app, process, { memoryMB, diskMB });
     await changeProcess(session, process, sizes);
   } else if (options.instances !== undefined) {
     await assertScaleFits(session, app, process, options.instances);

@@ -11,7 +11,15 @@ import type { SpaceSession } from '../../session/session.ts';
 import { sleep } from '../../wait.ts';
 import { areEnding } from '../instances/pods.ts';
 import { readDefaultStrategy } from './default-strategy.ts';
-import { needsOfInstances, quotaRefusal, readQuotas, type Need, type QuotaRefusal } from './quota-left.ts';
+import {
+  instanceRefusal,
+  needsOfInstances,
+  quotaRefusal,
+  readQuotas,
+  type InstanceSize,
+  type Need,
+  type QuotaRefusal,
+} from './quota-left.ts';
 
 /** Instances of an earlier update or of a deleted app may be ending: that takes the drain and the grace period. */
 const patienceMs = 20_000;
@@ -84,20 +92,8 @@ function most({ before, after, step, routed }: Replaced, sizeOf: (size: Size) =>
 /** What an update takes beyond what the app takes now. */
 export function needsOfUpdate(update: Update): Need[] {
   const all = update.processes.flatMap((process) => replaced(update, process));
-  return needsOf((sizeOf) => all.reduce((sum, one) => sum + most(one, sizeOf), 0), 'during the update');
-}
-
-/** What the app takes after an update beyond what it takes now; the old instances stop first. */
-export function needsAfterUpdate(update: Update): Need[] {
-  const all = update.processes.map((process) => sizesOf(update, process));
-  const of = (sizeOf: (size: Size) => number, size: Size): number => size.instances * sizeOf(size);
-  const grown = (sizeOf: (size: Size) => number): number =>
-    all.reduce((sum, { before, after }) => sum + of(sizeOf, after) - of(sizeOf, before), 0);
-  return needsOf((sizeOf) => Math.max(0, grown(sizeOf)), 'after the update');
-}
-
-function needsOf(total: (sizeOf: (size: Size) => number) => number, when: string): Need[] {
-  const takes = (amount: string): string => `${when} it takes ${amount}`;
+  const total = (sizeOf: (size: Size) => number): number => all.reduce((sum, one) => sum + most(one, sizeOf), 0);
+  const takes = (amount: string): string => `during the update it takes ${amount}`;
   return needsOfInstances(
     {
       memoryBytes: total(({ memoryMB }) => memoryMB * megabyte),
@@ -109,11 +105,20 @@ function needsOf(total: (sizeOf: (size: Size) => number) => number, when: string
   );
 }
 
-/** With no strategy can so much run. */
-function tooLarge({ space, bin }: SpaceSession, { displayName }: CFApp['spec'], { why, deciding }: QuotaRefusal): KfError {
+/** The instances of each process that has any after the update. */
+function instancesAfter(update: Update): InstanceSize[] {
+  return update.processes.flatMap((process) => {
+    const { after } = sizesOf(update, process);
+    return after.instances === 0 ? [] : [{ ...after, processType: process.spec.processType }];
+  });
+}
+
+/** With no strategy can instances of this size run. */
+function tooLarge({ space, bin }: SpaceSession, { app, planned }: Update, { why, deciding }: QuotaRefusal): KfError {
+  const { displayName } = app.spec;
   return new KfError('quota', `App '${displayName}' cannot be updated in space '${space.name}': ${why}.`, {
     hints: [
-      `Ask for less (-m, -k, -i), or stop other apps: ${bin} apps`,
+      planned === undefined ? `${bin} scale ${displayName} -m MEMORY -k DISK` : 'Ask for less memory or disk (-m, -k).',
       ...(deciding === undefined ? [] : [`Or a larger quota: ${bin} ${deciding.scope}-quota ${deciding.name}`]),
     ],
   });
@@ -138,25 +143,26 @@ function onlyWithGap(
 /**
  * Checks that a running app can be updated, without a gap unless its old instances are to stop first.
  * @param again the command that updates the app
- * @throws KfError `quota` with both ways out: stop the old instances first, or make room; only the second one when the first would not do
+ * @throws KfError `quota` with both ways out: stop the old instances first, or make room; neither when a quota has less in all than one instance takes
  */
 export async function assertUpdateFits(session: SpaceSession, update: Update, again: string): Promise<void> {
   const { app, rollout } = update;
   if (app.spec.desiredState !== 'STARTED') return;
   const stopsFirst = async (): Promise<boolean> => (rollout.strategy ?? (await readDefaultStrategy(session, app))) === 'recreate';
-  const [during, after] = [rollout.strategy === 'recreate' ? [] : needsOfUpdate(update), needsAfterUpdate(update)];
-  if ([...during, ...after].every(({ amount }) => amount === 0)) return;
+  const during = rollout.strategy === 'recreate' ? [] : needsOfUpdate(update);
+  if (update.planned === undefined && during.every(({ amount }) => amount === 0)) return;
   const { signal } = session;
   const since = performance.now();
   for (;;) {
     const quotas = await readQuotas(session);
-    const [refused, refusedForGood] = [quotaRefusal(quotas, during), quotaRefusal(quotas, after)];
-    if (refusedForGood === undefined && (refused === undefined || (await stopsFirst()))) return;
+    const refusedForGood = instanceRefusal(quotas, instancesAfter(update));
+    if (refusedForGood !== undefined) throw tooLarge(session, update, refusedForGood);
+    const refused = quotaRefusal(quotas, during);
+    if (refused === undefined || (await stopsFirst())) return;
     if (performance.now() - since < patienceMs && (await areEnding(session))) {
       await sleep(lookAgainMs, signal);
       continue;
     }
-    if (refusedForGood !== undefined) throw tooLarge(session, app.spec, refusedForGood);
-    if (refused !== undefined) throw onlyWithGap(session, app.spec, refused, again);
+    throw onlyWithGap(session, app.spec, refused, again);
   }
 }

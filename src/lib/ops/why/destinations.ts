@@ -85,33 +85,24 @@ function noneAnswers(silent: readonly Silent[]): Answers {
   };
 }
 
-/** Commands that change how the gateway reaches the only app of a route. A second `map-route` leaves the port as it is. */
-function otherWays(bin: string, name: string, destination: RouteDestination, address: RouteAddress): string[] {
-  if (destination.processType !== webProcess) return [];
-  const place = `${name} ${argumentsOf(address)}`;
-  const protocol = protocolOf(destination) === 'http1' ? [] : [`${bin} update-destination ${place} --app-protocol http1`];
-  return [...protocol, `${bin} unmap-route ${place}`, `${bin} map-route ${place} --app-port PORT`];
-}
-
-/** The controller has asked the apps behind the route, and one did not answer. It does not say which one. */
-function oneDoesNotAnswer(bin: string, { status }: Stored<CFRoute>, seen: readonly Seen[], address: RouteAddress): Answers {
-  const known = seen.flatMap(({ destination, app }) => {
+/**
+ * What the controller saw when it asked the apps behind the route for the first time, as a sentence and the logs to look at; undefined when all of them
+ * answered. It does not say which one did not, and it does not ask again while the route stays the same.
+ */
+function firstAnswers(bin: string, route: Stored<CFRoute>, seen: readonly Seen[]): Pick<Answers, 'message' | 'next'> | undefined {
+  const programmed = currentCondition(route, conditionTypes.programmed);
+  if (programmed?.reason !== reasons.appDoesNotAnswer) return undefined;
+  const asked = seen.flatMap(({ destination, app, silent }) => {
     // The status has the port that the gateway uses, also when the user named none.
-    const used = status?.destinations?.find(({ guid }) => guid === destination.guid) ?? destination;
+    const used = route.status?.destinations?.find(({ guid }) => guid === destination.guid) ?? destination;
     const port = used.port === undefined ? 'its port' : `port ${String(used.port)}`;
     const where = `on ${port} (protocol ${protocolOf(used)})${ofProcess(used.processType)}`;
-    return app === undefined ? [] : [{ name: app.spec.displayName, where, used }];
+    return app === undefined || silent !== undefined ? [] : [{ name: app.spec.displayName, where }];
   });
-  const logs = [...new Set(known.map(({ name }) => `${bin} logs ${name} --recent`))];
-  const [first] = known;
-  if (first !== undefined && seen.length === 1) {
-    const { name, where, used } = first;
-    const message = `App '${name}' did not answer through this route ${where}: the controller asked it for some seconds, and got errors or no answer.`;
-    return { state: 'failed', cause: 'not-serving', message, next: [...logs, ...otherWays(bin, name, used, address)] };
-  }
-  const apps = known.map(({ name, where }) => `app '${name}' ${where}`).join(', or ');
-  const message = `One app behind this route did not answer: the controller asked for some seconds, and got errors or no answer. It is ${apps}.`;
-  return { state: 'failed', cause: 'not-serving', message, next: logs };
+  if (asked.length === 0) return undefined;
+  const apps = asked.map(({ name, where }) => `app '${name}' ${where}`).join(', or ');
+  const message = `When it was loaded (${programmed.lastTransitionTime}), ${apps}, gave errors or no answer for some seconds. If it still does, look at its port and protocol.`;
+  return { message, next: [...new Set(asked.map(({ name }) => `${bin} logs ${name} --recent`))] };
 }
 
 /** Whether the apps behind a route that the gateway has loaded answer. What a shared route leads to in another space is not known here. */
@@ -126,8 +117,8 @@ export async function answersOf(session: SpaceSession, route: Stored<CFRoute>, a
   const seen = await Promise.all(destinations.map((destination) => look(session, destination)));
   const silent = seen.flatMap((one) => one.silent ?? []);
   if (silent.length === seen.length) return noneAnswers(silent);
-  if (currentCondition(route, conditionTypes.programmed)?.reason === reasons.appDoesNotAnswer)
-    return oneDoesNotAnswer(bin, route, seen, address);
+  const first = firstAnswers(bin, route, seen);
+  if (first !== undefined) return { ...well, ...first, message: `${message} ${first.message}` };
   // The gateway sends no requests to these while another app of the route has instances.
   const down = silent.filter(({ isDown }) => isDown);
   if (down.length === 0) return well;
