@@ -82,14 +82,14 @@ function refusal(quota: ResourceQuota, name: string, need: Need, isWhole: boolea
   const free = Math.max(0, (isShared ? deciding.most : hard) - used);
   if (need.amount <= free) return undefined;
   const show = (amount: number): string => (need.isBytes ? formatBytes(amount) : String(amount));
-  const left = isWhole ? `${show(hard)} in all` : `${show(free)} of ${show(hard)} left`;
-  const limited =
-    deciding === undefined
-      ? `the quota '${quota.metadata.name}' has ${left} (${name})`
-      : isWhole
-        ? `the ${allowance(deciding)}`
-        : `the ${allowance(deciding)}, of which ${isShared ? `this space uses ${show(used)}` : `${show(free)} ${need.isBytes || free === 1 ? 'is' : 'are'} left`}`;
-  const why = `${need.what}, and ${limited}`;
+  const limited = (): string => {
+    const left = isWhole ? `${show(hard)} in all` : `${show(free)} of ${show(hard)} left`;
+    if (deciding === undefined) return `the quota '${quota.metadata.name}' has ${left} (${name})`;
+    if (isWhole) return `the ${allowance(deciding)}`;
+    const rest = `${show(free)} ${need.isBytes || free === 1 ? 'is' : 'are'} left`;
+    return `the ${allowance(deciding)}, of which ${isShared ? `this space uses ${show(used)}` : rest}`;
+  };
+  const why = `${need.what}, and ${limited()}`;
   const flags = need.smaller === undefined || need.smaller.amount > free ? undefined : need.smaller.flags;
   return { why, ...defined({ flags, deciding }) };
 }
