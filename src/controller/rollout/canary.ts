@@ -35,8 +35,10 @@ function hasBegun({ status }: Stored<CFProcess>, id: string): boolean {
  */
 function hasBegunWhole({ status }: Stored<CFProcess>, id: string, target: string): boolean {
   const { id: seen, step, phase, generations = [] } = status?.rollout ?? {};
-  const hasTarget = generations.some(({ state, hash }) => state === 'Current' && hash === target);
-  return seen === id && step === undefined && (phase === 'Serving' || hasTarget);
+  const current = generations.find(({ state }) => state === 'Current');
+  // After a canary that has failed, the version before is the current one too, but the change has touched it.
+  const hasLeft = phase === 'Serving' && current?.untouched === true;
+  return seen === id && step === undefined && (hasLeft || current?.hash === target);
 }
 
 /** {@link hasBegunWhole} as far as other processes can tell: web has instances of the new version, or needs none. */

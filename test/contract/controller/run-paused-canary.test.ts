@@ -72,6 +72,20 @@ test('a canary that was pushed while the app had no instances is over, and what 
   expect([phases.has('Paused'), scene.app()?.status?.revision]).toMatchObject([false, { version: 2, deployed: 2 }]);
 });
 
+test('a canary that failed does not take the place of the version before when its app is scaled to 0 and up again', async () => {
+  scene = await startRunScene();
+  await reported(scene, await scene.deploy('good:1'), 'Serving');
+  const id = await scene.deploy('crash:2', { rollout: { strategy: 'canary', instanceSteps: [10] } });
+  await reported(scene, id, 'Failed');
+  await scaled(scene, 0);
+  await scene.until(() => expect(running(scene)).toEqual({}));
+  const most = new Set<number | undefined>();
+  scene.cluster.intercept = () => void most.add(running(scene)['crash:2']);
+  await scene.cluster.mergePatch(kinds.process, ns, scene.web()?.metadata.name ?? '', { spec: { desiredInstances: 2 } });
+  await scene.until(() => expect([running(scene)['good:1'], weights(scene)]).toEqual([2, { 'good:1': 1 }]));
+  expect([...most].filter((count = 0) => count > 1)).toEqual([]);
+});
+
 test('a paused canary that is pushed again stays at its step, and a change that leaves it as it is does not promote it', async () => {
   scene = await startRunScene();
   await reported(scene, await scene.deploy('good:1'), 'Serving');

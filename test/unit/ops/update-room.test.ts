@@ -58,7 +58,7 @@ it.each<[string, [number, number], Stored<CFProcess>[], Partial<Update>]>([
 it('an instance is compared with all that a quota has, whatever is used of it', () => {
   const quota = (hard: Record<string, string>) => ({ metadata: { name: 'q' }, status: { hard, used: hard } });
   const size = { processType: 'web', memoryMB: 600, diskMB: 100 };
-  const why = (hard: Record<string, string>): string | undefined => instanceRefusal([quota(hard)], [size])?.why;
+  const why = (hard: Record<string, string>): string | undefined => instanceRefusal([quota(hard)], size)?.why;
   expect(why({ 'requests.memory': '600Mi', 'requests.ephemeral-storage': '100Mi', pods: '0' })).toBeUndefined();
   expect(why({ 'requests.memory': '500Mi' })).toBe(
     "one instance of 'web' takes 600M of memory, and the quota 'q' has 500M in all (requests.memory)",

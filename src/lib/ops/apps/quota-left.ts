@@ -113,14 +113,14 @@ export interface InstanceSize {
   diskMB: number;
 }
 
-/** Why a quota has less in all than one of these instances takes, so that no room helps; undefined when each of them can run. */
-export function instanceRefusal(quotas: readonly ResourceQuota[], sizes: readonly InstanceSize[]): QuotaRefusal | undefined {
-  const needs = sizes.flatMap(({ processType, memoryMB, diskMB }) => {
-    const takes = (amount: string, kind: string): string => `one instance of '${processType}' takes ${amount} of ${kind}`;
-    const one = { memoryBytes: memoryMB * megabyte, diskBytes: diskMB * megabyte, instances: 0 };
-    return needsOfInstances(one, takes, String);
-  });
-  return refusalOf(quotas, needs, true);
+/** Why a quota has less in all than one instance of this size takes, so that no room helps; undefined when it can run. */
+export function instanceRefusal(
+  quotas: readonly ResourceQuota[],
+  { processType, memoryMB, diskMB }: InstanceSize,
+): QuotaRefusal | undefined {
+  const takes = (amount: string, kind: string): string => `one instance of '${processType}' takes ${amount} of ${kind}`;
+  const one = { memoryBytes: memoryMB * megabyte, diskBytes: diskMB * megabyte, instances: 0 };
+  return refusalOf(quotas, needsOfInstances(one, takes, String), true);
 }
 
 function refusalOf(quotas: readonly ResourceQuota[], needs: readonly Need[], isWhole: boolean): QuotaRefusal | undefined {

@@ -38,10 +38,10 @@ export async function assertSizeFits(
   session: SpaceSession,
   app: Stored<CFApp>,
   { spec: { processType } }: Stored<CFProcess>,
-  size: Omit<InstanceSize, 'processType'>,
+  { instances, ...size }: Omit<InstanceSize, 'processType'> & { instances: number },
 ): Promise<void> {
-  if (app.spec.desiredState !== 'STARTED') return;
-  const refused = instanceRefusal(await readQuotas(session), [{ ...size, processType }]);
+  if (app.spec.desiredState !== 'STARTED' || instances === 0) return;
+  const refused = instanceRefusal(await readQuotas(session), { ...size, processType });
   if (refused !== undefined) throw cannotHave(session, app.spec, `an instance of '${processType}' of this size`, refused);
 }
 

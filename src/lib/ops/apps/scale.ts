@@ -193,8 +193,8 @@ export async function scaleApp(session: SpaceSession, app: Stored<CFApp>, option
   if (resized) {
     assertNotInFlight(session, app);
     // With other sizes all instances are replaced, and what a quota lacks for so many is told when they are made.
-    const { memoryMB = process.spec.memoryMB, diskMB = process.spec.diskQuotaMB } = options;
-    await assertSizeFits(session, app, process, { memoryMB, diskMB });
+    const { memoryMB = process.spec.memoryMB, diskMB = process.spec.diskQuotaMB, instances = desiredInstances(process) } = options;
+    await assertSizeFits(session, app, process, { memoryMB, diskMB, instances });
     await changeProcess(session, process, sizes);
   } else if (options.instances !== undefined) {
     await assertScaleFits(session, app, process, options.instances);

@@ -1,6 +1,6 @@
 // Checks before a build whether the space's quotas have enough left for the instances that run beside the old ones during an update.
 
-import { desiredInstances, instanceCountsOf } from '../../api/app.ts';
+import { desiredInstances, instanceCountsOf, webProcess } from '../../api/app.ts';
 import type { Stored } from '../../api/object.ts';
 import { maxInFlightOf, type RolloutOptions } from '../../api/rollout.ts';
 import { counted, megabyte } from '../../api/sizes.ts';
@@ -114,11 +114,15 @@ function instancesAfter(update: Update): InstanceSize[] {
 }
 
 /** With no strategy can instances of this size run. */
-function tooLarge({ space, bin }: SpaceSession, { app, planned }: Update, { why, deciding }: QuotaRefusal): KfError {
+function tooLarge({ space, bin }: SpaceSession, { app, planned }: Update, processType: string, { why, deciding }: QuotaRefusal): KfError {
   const { displayName } = app.spec;
+  const isWeb = processType === webProcess;
+  const less = isWeb
+    ? 'Ask for less memory or disk (-m, -k).'
+    : `Give process '${processType}' less memory or disk_quota under processes: of the manifest.`;
   return new KfError('quota', `App '${displayName}' cannot be updated in space '${space.name}': ${why}.`, {
     hints: [
-      planned === undefined ? `${bin} scale ${displayName} -m MEMORY -k DISK` : 'Ask for less memory or disk (-m, -k).',
+      planned === undefined ? `${bin} scale ${displayName}${isWeb ? '' : ` --process ${processType}`} -m MEMORY -k DISK` : less,
       ...(deciding === undefined ? [] : [`Or a larger quota: ${bin} ${deciding.scope}-quota ${deciding.name}`]),
     ],
   });
@@ -155,8 +159,10 @@ export async function assertUpdateFits(session: SpaceSession, update: Update, ag
   const since = performance.now();
   for (;;) {
     const quotas = await readQuotas(session);
-    const refusedForGood = instanceRefusal(quotas, instancesAfter(update));
-    if (refusedForGood !== undefined) throw tooLarge(session, update, refusedForGood);
+    for (const instance of instancesAfter(update)) {
+      const refusedForGood = instanceRefusal(quotas, instance);
+      if (refusedForGood !== undefined) throw tooLarge(session, update, instance.processType, refusedForGood);
+    }
     const refused = quotaRefusal(quotas, during);
     if (refused === undefined || (await stopsFirst())) return;
     if (performance.now() - since < patienceMs && (await areEnding(session))) {

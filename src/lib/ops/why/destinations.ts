@@ -92,16 +92,17 @@ function noneAnswers(silent: readonly Silent[]): Answers {
 function firstAnswers(bin: string, route: Stored<CFRoute>, seen: readonly Seen[]): Pick<Answers, 'message' | 'next'> | undefined {
   const programmed = currentCondition(route, conditionTypes.programmed);
   if (programmed?.reason !== reasons.appDoesNotAnswer) return undefined;
-  const asked = seen.flatMap(({ destination, app, silent }) => {
+  const asked = seen.flatMap(({ destination, app }) => {
     // The status has the port that the gateway uses, also when the user named none.
     const used = route.status?.destinations?.find(({ guid }) => guid === destination.guid) ?? destination;
     const port = used.port === undefined ? 'its port' : `port ${String(used.port)}`;
     const where = `on ${port} (protocol ${protocolOf(used)})${ofProcess(used.processType)}`;
-    return app === undefined || silent !== undefined ? [] : [{ name: app.spec.displayName, where }];
+    return app === undefined ? [] : [{ name: app.spec.displayName, where }];
   });
   if (asked.length === 0) return undefined;
   const apps = asked.map(({ name, where }) => `app '${name}' ${where}`).join(', or ');
-  const message = `When it was loaded (${programmed.lastTransitionTime}), ${apps}, gave errors or no answer for some seconds. If it still does, look at its port and protocol.`;
+  const which = asked.length === 1 ? apps : `one of its apps (${apps})`;
+  const message = `After its last change, ${which} gave errors or no answer for some seconds. If that lasts, look at port and protocol.`;
   return { message, next: [...new Set(asked.map(({ name }) => `${bin} logs ${name} --recent`))] };
 }
 
@@ -118,9 +119,9 @@ export async function answersOf(session: SpaceSession, route: Stored<CFRoute>, a
   const silent = seen.flatMap((one) => one.silent ?? []);
   if (silent.length === seen.length) return noneAnswers(silent);
   const first = firstAnswers(bin, route, seen);
-  if (first !== undefined) return { ...well, ...first, message: `${message} ${first.message}` };
   // The gateway sends no requests to these while another app of the route has instances.
   const down = silent.filter(({ isDown }) => isDown);
-  if (down.length === 0) return well;
-  return { ...well, message: `${message} It also leads to ${down.map(({ text }) => text).join(', and to ')}.`, next: nextOf(down) };
+  const besides = down.length === 0 ? [] : [`It also leads to ${down.map(({ text }) => text).join(', and to ')}.`];
+  const sentences = [message, ...besides, ...(first === undefined ? [] : [first.message])];
+  return { ...well, message: sentences.join(' '), next: [...nextOf(down), ...(first?.next ?? [])] };
 }
