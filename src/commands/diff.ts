@@ -4,7 +4,7 @@ import type { RevisionDiff } from '../lib/api/results.ts';
 import { renderRevisionDiff } from '../lib/views/revisions.ts';
 
 export default class Diff extends KfCommand<RevisionDiff> {
-  static override summary = 'show what differs between two revisions of an app; by default the two newest';
+  static override summary = 'compare two revisions of an app, by default the two newest';
   static override examples = ['kf diff example-app', 'kf diff example-app 12 13'];
   static override seeAlso = ['releases', 'revision', 'rollback'];
   static override args = {

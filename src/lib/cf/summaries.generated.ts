@@ -40,7 +40,7 @@ export const summaries: Readonly<Record<string, string>> = {
   "delete-shared-domain": "delete a domain and all routes on it",
   "delete-space": "delete a space with its apps and services",
   "delete-space-quota": "delete a quota of spaces",
-  "diff": "show what differs between two revisions of an app; by default the two newest",
+  "diff": "compare two revisions of an app, by default the two newest",
   "disable-feature-flag": "disable a feature flag of cf",
   "disable-ssh": "forbid ssh to the instances of an app",
   "disallow-space-ssh": "forbid ssh to the apps of a space",
