@@ -34,8 +34,13 @@ export async function auditFrom(offset: number): Promise<AuditEntry[]> {
   const file = await open(ringEnv('KF_CLUSTER_AUDIT_LOG'));
   try {
     const { size } = await file.stat();
-    const { buffer } = await file.read(Buffer.alloc(size - offset), 0, size - offset, offset);
-    const lines = buffer.toString('utf8').split('\n').slice(0, -1);
+    // From the character before: half of an entry may have been on the disk then, and its rest is none of these.
+    const start = Math.max(0, offset - 1);
+    const { buffer } = await file.read(Buffer.alloc(size - start), 0, size - start, start);
+    const lines = buffer
+      .toString('utf8')
+      .split('\n')
+      .slice(offset === 0 ? 0 : 1, -1);
     return lines.map((line) => JSON.parse(line) as AuditEntry).filter((entry) => entry.stage === 'ResponseComplete');
   } finally {
     await file.close();

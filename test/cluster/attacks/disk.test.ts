@@ -18,7 +18,10 @@ test('the quota refuses an app that requests the whole disk of a node, in a push
   expect([pushed.code, pushed.stderr]).toEqual([1, expect.stringContaining("of disk, and the quota 'kf-limits' has 64G of 64G left")]);
   await attacker.kf.ok('push', 'disk', '-o', sample, '-m', '64M');
   const scaled = await attacker.kf.run(['scale', 'disk', '-k', '100G', '-f']);
-  expect([scaled.code, scaled.stderr]).toEqual([1, expect.stringContaining('The quota of the space is used up')]);
+  expect([scaled.code, scaled.stderr]).toEqual([
+    1,
+    expect.stringContaining("one instance of 'web' takes 100G of disk, and the quota 'kf-limits' has 64G in all"),
+  ]);
   interface Pods {
     items: { spec: { containers: { resources: { requests: Record<string, string> } }[] } }[];
   }
