@@ -125,3 +125,6 @@ export const noInstances = 'The app has no instances.';
 
 /** What to tell of a change that has succeeded. */
 export const servingText = ({ message }: DeploymentStatus): string => (message === noInstances ? noInstances : 'The app serves.');
+
+/** The app's present change is a canary that has not ended: somebody may still decide about the new version. */
+export const isCanaryUnderWay = (app: CFApp): boolean => canaryOf(app) !== undefined && isActive(deploymentStateOf(app));

@@ -5,7 +5,7 @@ import { configMapType } from '../../api/core.ts';
 import { annotations, kinds, labels } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
 import { readRecords, revisionsName } from '../../api/revisions.ts';
-import { canaryOf, deploymentStateOf, isActive, rolloutOf, type RolloutPatch } from '../../api/rollout.ts';
+import { canaryOf, deploymentStateOf, isCanaryUnderWay, rolloutOf, type RolloutPatch } from '../../api/rollout.ts';
 import type { CFApp } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import type { SpaceSession } from '../../session/session.ts';
@@ -52,7 +52,7 @@ export async function cancelDeployment(session: SpaceSession, app: Stored<CFApp>
 
 /** Says that nobody can decide about a canary any more, when a restart replaces all instances. */
 export function tellOfCanary({ report }: SpaceSession, app: Stored<CFApp>): void {
-  if (canaryOf(app) === undefined || !isActive(deploymentStateOf(app))) return;
+  if (!isCanaryUnderWay(app)) return;
   const message = `The canary deployment of app '${app.spec.displayName}' ends with this: all instances get its version.`;
   report({ type: 'warning', message });
 }

@@ -5,7 +5,7 @@ import { awaitedIn } from '../../api/awaited.ts';
 import { annotations, kinds, labels } from '../../api/group.ts';
 import { stillUnapplied } from '../../api/held.ts';
 import { requireCompatible } from '../../api/kf-info.ts';
-import { canaryOf, deploymentStateOf, isActive } from '../../api/rollout.ts';
+import { isCanaryUnderWay } from '../../api/rollout.ts';
 import type { Stored } from '../../api/object.ts';
 import type { CFApp, CFProcess, DeploymentStatus } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
@@ -175,7 +175,7 @@ async function waitForInstances(session: SpaceSession, app: Stored<CFApp>, proce
  * @throws KfError `conflict` while a canary is under way
  */
 function assertNotInFlight({ bin }: SpaceSession, app: Stored<CFApp>): void {
-  if (canaryOf(app) === undefined || !isActive(deploymentStateOf(app))) return;
+  if (!isCanaryUnderWay(app)) return;
   const { displayName } = app.spec;
   throw new KfError('conflict', 'Cannot scale this process while a deployment is in flight.', {
     hints: [`${bin} continue-deployment ${displayName}`, `${bin} cancel-deployment ${displayName}`],
