@@ -115,6 +115,11 @@ async function wayOfEnding(socket: Socket): Promise<string> {
   return ended;
 }
 
+/** Longer than a test, so that only the share of a space ends an exchange. */
+const longPatienceMs = 600_000;
+/** Any answer that nobody reads: the kernel may accept a little more of an older one, which makes that one the last to have moved. */
+const stalled = expect.stringMatching(/^x[0-2]$/) as string;
+
 test('unread answers are limited for all spaces together, and another space is served', async () => {
   await open({ open: 6 });
   for (let count = 0; count < 5; count += 1)
@@ -128,23 +133,24 @@ test('unread answers are limited for all spaces together, and another space is s
 });
 
 test('a space keeps its share, however many requests others send', async () => {
-  await open({ open: 4 });
+  await open({ open: 4, patienceMs: longPatienceMs });
   await unread('space-1', 'mine');
   for (let count = 0; count < 3; count += 1) await unread('space-2', `x${count}`);
   for (let count = 3; count < 8; count += 1) await send(`${head('space-2', `x${count}`)}\r\n`);
   await unread('space-3', 'third');
-  await expect.poll(() => [...atRegistry].toSorted(), { timeout: patienceMs }).toEqual(['mine', 'third', 'x1', 'x2']);
+  await expect.poll(() => [...atRegistry].toSorted(), { timeout: patienceMs }).toEqual(['mine', 'third', stalled, stalled]);
+  expect([...cameToRegistry].toSorted()).toEqual(['mine', 'third', 'x0', 'x1', 'x2']);
 });
 
 test('an unread answer is reset before one that the client reads', async () => {
-  await open({ open: 3 });
+  await open({ open: 3, patienceMs: longPatienceMs });
   const reader = await unread('space-1', 'reader');
   for (const name of ['x1', 'x2']) {
     await unread('space-1', name);
     await read(reader, 64 * 1024 * 1024);
   }
   await unread('space-2', 'other');
-  await expect.poll(() => [...atRegistry].toSorted(), { timeout: patienceMs }).toEqual(['other', 'reader', 'x2']);
+  await expect.poll(() => [...atRegistry].toSorted(), { timeout: patienceMs }).toEqual(['other', 'reader', stalled]);
   await read(reader, 64 * 1024 * 1024);
 });
 
