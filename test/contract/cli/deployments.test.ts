@@ -358,6 +358,21 @@ TIP:
     expect(scene.cluster.memory.peek(kinds.process, ns, 'web')?.spec.memoryMB).toBe(256);
   });
 
+  it('is refused before something stops when all instances take more than the quota has', async () => {
+    await inFullSpace();
+    const why = "2 instances of 'web' take 400M of memory, and the org quota 'tight' allows 300M of memory.";
+    const before = [droplet(), scene.app().metadata.annotations?.[annotations.deployId]];
+    expect(await run(...push, '-m', '200M', '-i', '2', '--strategy', 'recreate')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(`${why}\n\nTIP:\n   Ask for fewer instances (-i), or for less memory or disk (-m, -k).\n`) as string,
+    });
+    const scaled = await run('scale', 'shop', '-m', '200M', '-i', '2', '-f');
+    expect(scaled).toMatchObject({ code: 1, stderr: expect.stringContaining(`2 instances of 'web' of this size in space`) as string });
+    expect(scaled.stderr).toContain(why);
+    expect([droplet(), scene.app().metadata.annotations?.[annotations.deployId]]).toEqual(before);
+    expect(scene.cluster.memory.peek(kinds.process, ns, 'web')?.spec).toMatchObject({ memoryMB: 256, desiredInstances: 1 });
+  });
+
   it('is no reason to refuse smaller instances, whatever the present ones do', async () => {
     await inFullSpace();
     scene.setStatus(kinds.process, 'web', { instanceCounts: { running: 0, starting: 0, crashed: 0, down: 1 } });

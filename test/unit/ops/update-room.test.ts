@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { Stored } from '../../../src/lib/api/object.ts';
 import type { CFApp, CFProcess, CFRoute } from '../../../src/lib/api/types.generated.ts';
 import type { ProcessPlan } from '../../../src/lib/manifest/plan.ts';
-import { instanceRefusal } from '../../../src/lib/ops/apps/quota-left.ts';
+import { sizeRefusal } from '../../../src/lib/ops/apps/quota-left.ts';
 import { needsOfUpdate, type Update } from '../../../src/lib/ops/apps/update-room.ts';
 
 const app = { metadata: { name: 'app' }, spec: {} } as Stored<CFApp>;
@@ -55,13 +55,26 @@ it.each<[string, [number, number], Stored<CFProcess>[], Partial<Update>]>([
   expect(needs(processes, parts)).toEqual(expected);
 });
 
+const whole = (hard: Record<string, string>) => ({ metadata: { name: 'q' }, status: { hard, used: hard } });
+const sized = { processType: 'web', memoryMB: 600, diskMB: 100 };
+
 it('an instance is compared with all that a quota has, whatever is used of it', () => {
-  const quota = (hard: Record<string, string>) => ({ metadata: { name: 'q' }, status: { hard, used: hard } });
-  const size = { processType: 'web', memoryMB: 600, diskMB: 100 };
-  const why = (hard: Record<string, string>): string | undefined => instanceRefusal([quota(hard)], size)?.why;
+  const why = (hard: Record<string, string>): string | undefined => sizeRefusal([whole(hard)], { ...sized, instances: 1 })?.why;
   expect(why({ 'requests.memory': '600Mi', 'requests.ephemeral-storage': '100Mi', pods: '0' })).toBeUndefined();
   expect(why({ 'requests.memory': '500Mi' })).toBe(
     "one instance of 'web' takes 600M of memory, and the quota 'q' has 500M in all (requests.memory)",
   );
   expect(why({ 'requests.ephemeral-storage': '99Mi' })).toContain("takes 100M of disk, and the quota 'q' has 99M in all");
+});
+
+it('all instances of a process are compared with all that a quota has', () => {
+  const refused = (hard: Record<string, string>, instances = 3) => sizeRefusal([whole(hard)], { ...sized, instances });
+  expect(refused({ 'requests.memory': '1800Mi', pods: '3' })).toBeUndefined();
+  expect(refused({ 'requests.memory': '1500Mi' })).toMatchObject({
+    why: "3 instances of 'web' take 1.8G of memory, and the quota 'q' has 1.5G in all (requests.memory)",
+    instances: 3,
+  });
+  expect(refused({ pods: '2' })?.why).toBe("3 instances of 'web' take 3 pods, and the quota 'q' has 2 in all (pods)");
+  expect(refused({ 'requests.memory': '500Mi' })).toMatchObject({ instances: 1 });
+  expect(refused({ 'requests.memory': '500Mi', pods: '0' }, 0)).toBeUndefined();
 });

@@ -2,7 +2,7 @@
 
 import { instanceLimitsName } from '../../api/group.ts';
 import { resource, type KubeObject } from '../../api/object.ts';
-import { formatBytes, megabyte, parseQuantity } from '../../api/sizes.ts';
+import { counted, formatBytes, megabyte, parseQuantity } from '../../api/sizes.ts';
 import { defined } from '../../defined.ts';
 import { isForbidden } from '../../kube/errors.ts';
 import { allowance, decidingQuota, type Deciding } from '../../session/quota-refusal.ts';
@@ -106,21 +106,41 @@ export function quotaRefusal(quotas: readonly ResourceQuota[], needs: readonly N
   return refusalOf(quotas, needs, false);
 }
 
-/** The size of the instances of a process. */
-export interface InstanceSize {
+/** The instances of a process. */
+export interface ProcessSize {
   processType: string;
+  /** Of each instance. */
   memoryMB: number;
+  /** Of each instance. */
   diskMB: number;
+  instances: number;
 }
 
-/** Why a quota has less in all than one instance of this size takes, so that no room helps; undefined when it can run. */
-export function instanceRefusal(
-  quotas: readonly ResourceQuota[],
-  { processType, memoryMB, diskMB }: InstanceSize,
-): QuotaRefusal | undefined {
-  const takes = (amount: string, kind: string): string => `one instance of '${processType}' takes ${amount} of ${kind}`;
-  const one = { memoryBytes: memoryMB * megabyte, diskBytes: diskMB * megabyte, instances: 0 };
-  return refusalOf(quotas, needsOfInstances(one, takes, String), true);
+/** Too large for a quota, whatever is used of it. */
+export interface SizeRefusal extends QuotaRefusal {
+  /** The fewest instances that are too many: 1, or all of the process. */
+  instances: number;
+}
+
+/**
+ * Why a quota has less in all than one instance of this size takes, or than all instances of the process take, so that no room helps; undefined when they
+ * can run.
+ */
+export function sizeRefusal(quotas: readonly ResourceQuota[], process: ProcessSize): SizeRefusal | undefined {
+  const { processType, memoryMB, diskMB, instances: all } = process;
+  const refusalOfSome = (instances: number): SizeRefusal | undefined => {
+    const who = instances === 1 ? `one instance of '${processType}' takes` : `${counted(instances, 'instance')} of '${processType}' take`;
+    const amounts = { memoryBytes: instances * memoryMB * megabyte, diskBytes: instances * diskMB * megabyte };
+    const needs = needsOfInstances(
+      { ...amounts, instances: instances === 1 ? 0 : instances },
+      (amount, kind) => `${who} ${amount} of ${kind}`,
+      (count, kind) => `${who} ${counted(count, kind)}`,
+    );
+    const refused = refusalOf(quotas, needs, true);
+    return refused && { ...refused, instances };
+  };
+  if (all === 0) return undefined;
+  return refusalOfSome(1) ?? (all > 1 ? refusalOfSome(all) : undefined);
 }
 
 function refusalOf(quotas: readonly ResourceQuota[], needs: readonly Need[], isWhole: boolean): QuotaRefusal | undefined {

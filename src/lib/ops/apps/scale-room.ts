@@ -7,12 +7,12 @@ import type { CFApp, CFProcess } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import {
-  instanceRefusal,
   needsOfInstances,
   quotaRefusal,
   readQuotas,
-  type InstanceSize,
+  sizeRefusal,
   type Need,
+  type ProcessSize,
   type QuotaRefusal,
 } from './quota-left.ts';
 
@@ -33,16 +33,18 @@ function cannotHave({ space, bin }: SpaceSession, { displayName }: CFApp['spec']
   });
 }
 
-/** @throws KfError `quota` when a quota of the space has less in all than one instance of this size takes, so that none could ever start */
+/** @throws KfError `quota` when a quota of the space has less in all than so many instances of this size take, so that they could never all run */
 export async function assertSizeFits(
   session: SpaceSession,
   app: Stored<CFApp>,
   { spec: { processType } }: Stored<CFProcess>,
-  { instances, ...size }: Omit<InstanceSize, 'processType'> & { instances: number },
+  size: Omit<ProcessSize, 'processType'>,
 ): Promise<void> {
-  if (app.spec.desiredState !== 'STARTED' || instances === 0) return;
-  const refused = instanceRefusal(await readQuotas(session), { ...size, processType });
-  if (refused !== undefined) throw cannotHave(session, app.spec, `an instance of '${processType}' of this size`, refused);
+  if (app.spec.desiredState !== 'STARTED' || size.instances === 0) return;
+  const refused = sizeRefusal(await readQuotas(session), { ...size, processType });
+  if (refused === undefined) return;
+  const what = refused.instances === 1 ? 'an instance' : counted(refused.instances, 'instance');
+  throw cannotHave(session, app.spec, `${what} of '${processType}' of this size`, refused);
 }
 
 /** @throws KfError `quota` when the quotas of the space have no room for so many instances of a started app */

@@ -192,7 +192,7 @@ export async function scaleApp(session: SpaceSession, app: Stored<CFApp>, option
   const resized = Object.keys(sizes).length > 0;
   if (resized) {
     assertNotInFlight(session, app);
-    // With other sizes all instances are replaced, and what a quota lacks for so many is told when they are made.
+    // With other sizes all instances are replaced, and what a quota lacks during that is told when they are made.
     const { memoryMB = process.spec.memoryMB, diskMB = process.spec.diskQuotaMB, instances = desiredInstances(process) } = options;
     await assertSizeFits(session, app, process, { memoryMB, diskMB, instances });
     await changeProcess(session, process, sizes);

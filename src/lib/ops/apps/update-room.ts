@@ -12,13 +12,14 @@ import { sleep } from '../../wait.ts';
 import { areEnding } from '../instances/pods.ts';
 import { readDefaultStrategy } from './default-strategy.ts';
 import {
-  instanceRefusal,
   needsOfInstances,
   quotaRefusal,
   readQuotas,
-  type InstanceSize,
+  sizeRefusal,
   type Need,
+  type ProcessSize,
   type QuotaRefusal,
+  type SizeRefusal,
 } from './quota-left.ts';
 
 /** Instances of an earlier update or of a deleted app may be ending: that takes the drain and the grace period. */
@@ -105,24 +106,28 @@ export function needsOfUpdate(update: Update): Need[] {
   );
 }
 
-/** The instances of each process that has any after the update. */
-function instancesAfter(update: Update): InstanceSize[] {
-  return update.processes.flatMap((process) => {
-    const { after } = sizesOf(update, process);
-    return after.instances === 0 ? [] : [{ ...after, processType: process.spec.processType }];
-  });
+/** The instances of each process after the update. */
+function processesAfter(update: Update): ProcessSize[] {
+  return update.processes.map((process) => ({ ...sizesOf(update, process).after, processType: process.spec.processType }));
 }
 
-/** With no strategy can instances of this size run. */
-function tooLarge({ space, bin }: SpaceSession, { app, planned }: Update, processType: string, { why, deciding }: QuotaRefusal): KfError {
+/** With no strategy can so many instances of this size run. */
+function tooLarge(
+  { space, bin }: SpaceSession,
+  { app, planned }: Update,
+  processType: string,
+  { why, deciding, instances }: SizeRefusal,
+): KfError {
   const { displayName } = app.spec;
   const isWeb = processType === webProcess;
+  const isOne = instances === 1;
   const less = isWeb
-    ? 'Ask for less memory or disk (-m, -k).'
-    : `Give process '${processType}' less memory or disk_quota under processes: of the manifest.`;
+    ? `Ask for ${isOne ? '' : 'fewer instances (-i), or for '}less memory or disk (-m, -k).`
+    : `Give process '${processType}' ${isOne ? '' : 'fewer instances, or '}less memory or disk_quota under processes: of the manifest.`;
+  const scaled = `${bin} scale ${displayName}${isWeb ? '' : ` --process ${processType}`} ${isOne ? '-m MEMORY -k DISK' : '-i NUMBER'}`;
   return new KfError('quota', `App '${displayName}' cannot be updated in space '${space.name}': ${why}.`, {
     hints: [
-      planned === undefined ? `${bin} scale ${displayName}${isWeb ? '' : ` --process ${processType}`} -m MEMORY -k DISK` : less,
+      planned === undefined ? scaled : less,
       ...(deciding === undefined ? [] : [`Or a larger quota: ${bin} ${deciding.scope}-quota ${deciding.name}`]),
     ],
   });
@@ -147,7 +152,8 @@ function onlyWithGap(
 /**
  * Checks that a running app can be updated, without a gap unless its old instances are to stop first.
  * @param again the command that updates the app
- * @throws KfError `quota` with both ways out: stop the old instances first, or make room; neither when a quota has less in all than one instance takes
+ * @throws KfError `quota` with both ways out: stop the old instances first, or make room; neither when a quota has less in all than the instances of
+ * a process take
  */
 export async function assertUpdateFits(session: SpaceSession, update: Update, again: string): Promise<void> {
   const { app, rollout } = update;
@@ -159,9 +165,9 @@ export async function assertUpdateFits(session: SpaceSession, update: Update, ag
   const since = performance.now();
   for (;;) {
     const quotas = await readQuotas(session);
-    for (const instance of instancesAfter(update)) {
-      const refusedForGood = instanceRefusal(quotas, instance);
-      if (refusedForGood !== undefined) throw tooLarge(session, update, instance.processType, refusedForGood);
+    for (const process of processesAfter(update)) {
+      const refusedForGood = sizeRefusal(quotas, process);
+      if (refusedForGood !== undefined) throw tooLarge(session, update, process.processType, refusedForGood);
     }
     const refused = quotaRefusal(quotas, during);
     if (refused === undefined || (await stopsFirst())) return;
