@@ -38,12 +38,18 @@ interface Attempts {
   since: number;
   count: number;
   unreachableSince?: number;
+  /** An instance itself is asked. */
   direct: boolean;
+  /** A gateway that cannot mark answers has passed one on, of this version or of another. */
+  heard?: true;
   last?: string;
   /** Since when, and how often in a row, the answer was 500. */
   errors?: { since: number; count: number };
   proven?: Through;
 }
+
+/** What counts when no instance can be asked from where the controller runs. */
+const withoutInstance = ({ heard }: Attempts): Through => (heard === true ? 'gateway' : 'nothing');
 
 const retryMs = 100;
 const requestTimeoutMs = 5_000;
@@ -252,7 +258,7 @@ export class Proofs {
       }
     }
     const target = this.#target(context, mapped?.route, generation, attempts, own);
-    if (target === undefined) return { state: 'proven', through: 'nothing' };
+    if (target === undefined) return { state: 'proven', through: withoutInstance(attempts) };
     return this.#evaluate(context, attempts, target, { info, ...answerPatienceOf(process, own) });
   }
 
@@ -331,10 +337,16 @@ export class Proofs {
       if (now - Math.max(attempts.errors.since, attempts.since) <= ownErrorMs)
         return { state: 'awaited', message: attempts.last, lookAgainMs: pauseAfter(attempts.errors.count) };
     }
-    const marks = info.gateway.features.includes(markFeature) && !attempts.direct;
-    const isOwn = attempts.direct || marked || (status !== 404 && !marks) || waited > (marks ? refusalPatienceMs : unmarkedPatienceMs);
-    if (!isOwn) return { state: 'awaited', message: `The gateway has not loaded the route ${target.host} yet`, lookAgainMs: retryMs };
-    return { state: 'proven', through: attempts.direct ? 'instance' : 'gateway' };
+    if (marked) return { state: 'proven', through: 'gateway' };
+    if (attempts.direct) return { state: 'proven', through: attempts.heard === true ? 'gateway' : 'instance' };
+    const marks = info.gateway.features.includes(markFeature);
+    const isLate = waited > (marks ? refusalPatienceMs : unmarkedPatienceMs);
+    if (!isLate && (marks || status === 404))
+      return { state: 'awaited', message: `The gateway has not loaded the route ${target.host} yet`, lookAgainMs: retryMs };
+    // Another version may have sent this answer.
+    attempts.direct = true;
+    if (!marks) attempts.heard = true;
+    return { state: 'awaited', message: `The answer of ${target.host} does not say which version sent it, asking an instance itself`, lookAgainMs: 1 };
   }
 
   /** Evaluates an answer that the gateway sent in place of the version. */
@@ -356,7 +368,7 @@ export class Proofs {
     attempts.unreachableSince ??= now;
     const tooLong = now - attempts.unreachableSince > gatewayPatienceMs;
     if (!tooLong) return { state: 'awaited', message: `${target.base} does not answer: ${message}`, lookAgainMs: retryMs };
-    if (attempts.direct) return { state: 'proven', through: 'nothing' };
+    if (attempts.direct) return { state: 'proven', through: withoutInstance(attempts) };
     attempts.direct = true;
     delete attempts.unreachableSince;
     return { state: 'awaited', message: `${target.base} does not answer, asking an instance itself`, lookAgainMs: 1 };

@@ -16,6 +16,15 @@ afterEach(closeGateways);
 const [generation, other] = generations;
 const instanceAt = (address: string): Instance => ({ ready: true, address }) as Instance;
 
+/** An instance of the version that answers by itself. */
+async function instance(status = 200): Promise<{ address: string; port: number }> {
+  const { address } = await gateway(
+    () => ({ status, marked: false }),
+    () => undefined,
+  );
+  return { address: '127.0.0.1', port: Number(new URL(address).port) };
+}
+
 const candidate: Candidate = { generation, instances: [], port: 8080, isChecked: true };
 
 interface Looked {
@@ -190,14 +199,6 @@ describe('RouteNotAccepted', () => {
 });
 
 describe('if the gateway cannot be asked from inside the cluster', () => {
-  const instance = async (): Promise<{ address: string; port: number }> => {
-    const { address } = await gateway(
-      () => ({ status: 200, marked: false }),
-      () => undefined,
-    );
-    return { address: '127.0.0.1', port: Number(new URL(address).port) };
-  };
-
   test('because it has no address, an instance is asked', async () => {
     const { address, port } = await instance();
     const { proof } = await proofOf(contextOf(undefined, httpRoute()), processOf('one'), [instanceAt(address)], port);
@@ -266,10 +267,12 @@ describe('a version that speaks only HTTP/2', () => {
 });
 
 describe('an answer that does not come from the rule of the generation', () => {
-  test('does not count if the gateway marks answers, for 15 s', async () => {
-    const { proof, afterMs } = await proofOf(await answering(200, false), processOf('one'));
-    expect(proof).toEqual({ state: 'proven', through: 'gateway' });
+  test('never counts if the gateway marks answers: after 15 s an instance is asked', async () => {
+    const { address, port } = await instance();
+    const { proof, afterMs } = await proofOf(await answering(200, false), processOf('one'), [instanceAt(address)], port);
+    expect(proof).toEqual({ state: 'proven', through: 'instance' });
     expect(afterMs).toBeGreaterThan(15_000);
+    expect((await proofOf(await answering(200, false), processOf('one'))).proof).toEqual({ state: 'proven', through: 'nothing' });
   });
 
   test('is a 404 if the gateway cannot mark answers, for 1 s', async () => {
@@ -277,7 +280,15 @@ describe('an answer that does not come from the rule of the generation', () => {
     expect(proof).toEqual({ state: 'proven', through: 'gateway' });
     expect(afterMs).toBeGreaterThan(1_000);
     expect(afterMs).toBeLessThanOrEqual(1_200);
-    expect((await proofOf(await answering(200, false, []), processOf('one'))).afterMs).toBe(0);
+    const { address, port } = await instance();
+    const answered = await proofOf(await answering(200, false, []), processOf('one'), [instanceAt(address)], port);
+    expect([answered.proof, answered.afterMs < 100]).toEqual([{ state: 'proven', through: 'gateway' }, true]);
+  });
+
+  test.each([['marks answers', undefined], ['cannot mark answers', []]])('proves nothing while an instance itself answers 503, if the gateway %s', async (_, features) => {
+    const { address, port } = await instance(503);
+    const { proof } = await proofOf(await answering(200, false, features), processOf('one'), [instanceAt(address)], port);
+    expect(proof).toMatchObject({ state: 'refused', reason: 'NotServing', cause: 'not-serving' });
   });
 });
 
