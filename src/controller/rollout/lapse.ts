@@ -1,4 +1,4 @@
-// Instances that have answered in their present run, and are not ready at the moment. A change keeps the version before for a while because of them.
+// Instances that are not ready at the moment, and may be soon. A change keeps the version before for a while because of them.
 
 import { BoundedMap } from '../runtime/bounded-map.ts';
 import type { Instance } from '../instances/instances.ts';
@@ -17,6 +17,16 @@ function lapsedSince({ ready, ending, state, since, startedAt, restarts, problem
   if (problem?.cause === 'node-lost') return at;
   if (state !== 'STARTING' || (problem !== undefined && problem.ofPresentRun !== true)) return undefined;
   return at > startedAt + (restarts > 0 ? statusLagMs : 0) ? at : undefined;
+}
+
+/**
+ * Its program starts for the first time, has been ready at no time, and still has time to answer: its version was started again, or the instance was made
+ * anew. One that has crashed does not count.
+ */
+export function isFirstStart(instance: Instance): boolean {
+  const { ready, ending, state, restarts, problem } = instance;
+  const mayAnswer = problem === undefined || (problem.reason === 'HealthCheckFailed' && !problem.final);
+  return !ready && !ending && state === 'STARTING' && restarts === 0 && mayAnswer && lapsedSince(instance) === undefined;
 }
 
 export class Lapses {

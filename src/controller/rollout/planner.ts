@@ -8,7 +8,7 @@ export interface Generation {
   ready: number;
   /** The indexes of the ready ones; left out, they are the lowest. */
   readyIndexes?: readonly number[];
-  /** None is ready, and one of them was a short time ago: it has not crashed, and may be ready again soon. */
+  /** None is ready, and one of them may be soon: it was a short time ago and has not crashed, or a version that has served starts again. */
   lapsed?: boolean;
   /** Existing instances, including those that are ending. */
   present: number;
@@ -310,7 +310,7 @@ function isSameWeights(a: Readonly<Record<string, number>>, b: Readonly<Record<s
 /**
  * Plans the next step. Rules:
  * - A generation that serves never shrinks before its successor serves.
- * - Pods that serve nothing stop first, except those of a version that was ready a short time ago and has not crashed.
+ * - Pods that serve nothing stop first, except those of a version that may be ready again soon.
  * - There are never more than `desired + maxInFlight` instances, plus at most `maxInFlight` that are about to be stopped.
  * - After a failure the generation that still serves takes over; the failed target is kept without instances, so that people can examine
  *   it.

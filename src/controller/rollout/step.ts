@@ -16,7 +16,7 @@ import { carriedBy, isLoadedBy } from './carried.ts';
 import type { Target } from './cancellation.ts';
 import { evacuationIn, withoutSpare, type Evacuation } from './evacuation.ts';
 import { workloadsOf } from './generation.ts';
-import { Lapses } from './lapse.ts';
+import { isFirstStart, Lapses } from './lapse.ts';
 import { noteOf } from './note.ts';
 import type { Proof, Proofs } from './traffic-probe.ts';
 import { parseWeights, planRollout, printWeights, type Generation, type RolloutPlan } from './planner.ts';
@@ -203,12 +203,13 @@ export class Rollouts {
     return count;
   }
 
-  /** None of its instances is ready, and one of them may be again soon. */
-  #hasLapsed(view: View, { spec }: Stored<AppWorkload>, own: readonly Instance[]): boolean {
+  /** None of its instances is ready, and one of them may be soon. */
+  #hasLapsed(view: View, workload: Stored<AppWorkload>, own: readonly Instance[]): boolean {
     const left = this.#lapses.leftOf(own, view.context.now());
-    if (left === undefined || spec.instances === 0 || own.some(({ ready }) => ready)) return false;
-    view.lookAgain.push(left);
-    return true;
+    if (workload.spec.instances === 0 || own.some(({ ready }) => ready)) return false;
+    if (left !== undefined) view.lookAgain.push(left);
+    // One that has served starts again, mostly in place of a change that failed.
+    return left !== undefined || (own.some(isFirstStart) && this.#servedBefore(view, generationOf(workload)));
   }
 
   #plan(view: View, proven: boolean, failed: boolean): RolloutPlan {

@@ -73,3 +73,21 @@ test('an old version that crashes again and again is stopped at once', async () 
   await scene.until(() => expect(running(scene)).toEqual({ 'silent:2': 1 }));
   expect(Date.now() - from).toBeLessThan(10_000);
 });
+
+test('a restart right after a failed recreate keeps the version that starts again', async () => {
+  scene = await startRunScene();
+  await reported(scene, await scene.deploy('good:1'), 'Serving');
+  scene.holdStarts(true);
+  await reported(scene, await scene.deploy('crash:2', { rollout: { strategy: 'recreate' } }), 'Failed');
+  await scene.until(() => expect(running(scene)).toEqual({ 'good:1': 1 }));
+  await scene.until(() => expect(scene.cluster.all(podType).map(({ status }) => status?.containerStatuses?.[0]?.image)).toEqual(['good:1']));
+  const seen = watched('good:1');
+  await scene.deploy('silent:3');
+  await scene.until(() => expect(running(scene)).toEqual({ 'good:1': 1, 'silent:3': 1 }));
+  expect(scene.web()?.status?.actualInstances).toBe(0);
+  scene.holdStarts(false);
+  await scene.until(() => expect(scene.web()?.status?.actualInstances).toBe(1));
+  expect([...seen.instances]).toEqual([1]);
+  await reported(scene, await scene.deploy('good:4'), 'Serving');
+  await scene.until(() => expect(running(scene)).toEqual({ 'good:4': 1 }));
+});

@@ -44,6 +44,9 @@ export class Node {
   readonly #refused: ReadonlySet<string>;
   /** When a pod of `shaky` was first ready, by its uid. */
   readonly #shaky = new Map<string, number>();
+  /** Pods of `good` that are not ready yet stay so. */
+  #holdsStarts = false;
+  #seen = -1;
   readonly #stopped = new AbortController();
   readonly ended: Promise<void>;
 
@@ -59,11 +62,16 @@ export class Node {
     this.#stopped.abort();
   }
 
+  holdStarts(isHeld: boolean): void {
+    this.#holdsStarts = isHeld;
+    this.#seen = -1;
+  }
+
   async #live(): Promise<void> {
-    for (let seen = -1; !this.#stopped.signal.aborted; await sleep(4)) {
+    for (; !this.#stopped.signal.aborted; await sleep(4)) {
       // Only what a write has changed needs work; a pod of `shaky` changes by itself.
-      if (this.#cluster.writes.length === seen && this.#shaky.size === 0) continue;
-      seen = this.#cluster.writes.length;
+      if (this.#cluster.writes.length === this.#seen && this.#shaky.size === 0) continue;
+      this.#seen = this.#cluster.writes.length;
       for (const set of this.#cluster.all(statefulSetType)) await this.#follow(set);
       for (const pod of this.#cluster.all(podType)) await this.#advance(pod);
       for (const route of this.#cluster.all(httpRouteType)) await this.#accept(route.metadata.namespace, route.metadata.name);
@@ -146,6 +154,7 @@ export class Node {
     const plain = image.replace('tight', isSmall ? 'crash' : 'good').replace('lame', isThird ? 'crash' : 'good');
     const upset = pod.metadata.annotations?.[upsetBy];
     if (upset !== undefined && image.startsWith('good')) return `upset ${upset}`;
+    if (this.#holdsStarts && image.startsWith('good') && pod.status?.containerStatuses?.[0]?.ready !== true) return 'silent';
     return image.startsWith('half') ? this.#halfOf(pod) : plain;
   }
 
@@ -250,6 +259,8 @@ export interface RunScene {
   /** Changes the app as a push does: droplet, STARTED, a fresh deploy-id. */
   deploy: (image: string, more?: DeployOptions) => Promise<string>;
   patchApp: (patch: Record<string, unknown>) => Promise<void>;
+  /** New pods of `good` run and are not ready until this ends. */
+  holdStarts: (isHeld: boolean) => void;
   /** The gateway accepts routes, but loads no changes of them any more; `false`: it loads them again. */
   freezeGateway: (isFrozen: boolean) => void;
   /** The metrics of the present controller. */
@@ -357,6 +368,7 @@ export async function startRunScene(options: SceneOptions = {}): Promise<RunScen
     app: () => cluster.peek(kinds.app, ns, appGuid),
     web: () => cluster.all(kinds.process).find(({ spec }) => spec.processType === 'web'),
     patchApp,
+    holdStarts: (isHeld) => node.holdStarts(isHeld),
     freezeGateway: gateway.freeze,
     metrics: () => controller.metrics(),
     deploy: async (image, more = {}) => {

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Instance, Problem } from '../../../src/controller/instances/instances.ts';
 import { instanceOf, type PodFacts } from '../../../src/controller/instances/pod-state.ts';
-import { Lapses } from '../../../src/controller/rollout/lapse.ts';
+import { isFirstStart, Lapses } from '../../../src/controller/rollout/lapse.ts';
 import type { Stored } from '../../../src/lib/api/object.ts';
 import type { Pod } from '../../../src/lib/api/pod-kind.ts';
 
@@ -85,6 +85,29 @@ describe('an instance that is not ready', () => {
     const later = instance({ uid: 'uid-1', since: iso(lapsedAt + 500) });
     const crashed = instance({ uid: 'uid-2', state: 'CRASHED' });
     expect(new Lapses().leftOf([instance(), later, crashed], lapsedAt + 1_000)).toBe(19_500);
+  });
+});
+
+describe('the first start of an instance', () => {
+  const starting = (more: Partial<Instance> = {}): Instance => instance({ since: iso(started), ...more });
+  test.each<[string, Instance]>([
+    ['one that runs and was not ready yet', starting()],
+    ['one whose program does not run yet', unstarted({ since: iso(started) })],
+    ['one that has not answered so far', starting({ problem: problem({ cause: 'start-timeout' }) })],
+  ])('is that of %s', (_, one) => {
+    expect(isFirstStart(one)).toBe(true);
+  });
+  test.each<[string, Instance]>([
+    ['one that is ready', starting({ ready: true, state: 'RUNNING' })],
+    ['one that ends', starting({ ending: true })],
+    ['one that has crashed', starting({ state: 'CRASHED' })],
+    ['one that was started again after a crash', starting({ restarts: 1 })],
+    ['one that has not answered in time', starting({ problem: problem({ cause: 'start-timeout', final: true }) })],
+    ['one whose image cannot be pulled', unstarted({ since: iso(started), problem: problem({ reason: 'ImagePull', cause: 'image-not-found' }) })],
+    ['one that was ready before', instance()],
+    ['one that has no node', starting({ state: 'DOWN' })],
+  ])('is not that of %s', (_, one) => {
+    expect(isFirstStart(one)).toBe(false);
   });
 });
 
