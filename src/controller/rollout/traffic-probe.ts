@@ -105,8 +105,8 @@ function routeToAsk(mapped: readonly MappedDestination[], count: number): Mapped
   return oldestFirst[count % Math.max(oldestFirst.length, 1)];
 }
 
-/** True when something answered that is no HTTP/1.1: an instance that speaks only HTTP/2 does. */
-const isOtherProtocol = (error: Error & { code?: string }): boolean => error.code?.startsWith('HPE_') === true;
+/** True when something answered that is no HTTP/1.1: an instance that speaks only HTTP/2 does. The code of a time limit is a number. */
+const isOtherProtocol = ({ code }: Error & { code?: unknown }): boolean => typeof code === 'string' && code.startsWith('HPE_');
 
 interface Question {
   base: string;

@@ -227,6 +227,16 @@ describe('if the gateway cannot be asked from inside the cluster', () => {
   });
 });
 
+test('a version whose instance does not answer in time, when there is no gateway to ask, counts as it is', async () => {
+  const scene = contextOf(undefined, httpRoute());
+  // Its code is a number.
+  const late = new DOMException('The operation was aborted due to timeout', 'TimeoutError');
+  const context = { ...scene.context, outside: () => ({ ok: false, error: late }) } as unknown as typeof scene.context;
+  const { proof, afterMs } = await proofOf({ ...scene, context }, processOf('one'), [instanceAt('192.0.2.1')]);
+  expect(proof).toEqual({ state: 'proven', through: 'nothing' });
+  expect(afterMs).toBeGreaterThan(3_000);
+});
+
 describe('a version that speaks only HTTP/2', () => {
   /** The routes of the app: the older one has HTTP/1.1, the other HTTP/2. */
   function withBoth({ context }: Scene): void {
