@@ -6,6 +6,15 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { earlierReleases, installedRelease, latestOf } from '../../tools/releases/releases.ts';
+import {
+  changedPods,
+  checkRestarts,
+  isDuring,
+  type CheckedPod,
+  type CheckRestarts,
+  type CountedPod,
+  type KillingEvent,
+} from '../support/check-restarts.ts';
 import { Kf, kubectl } from '../support/kf.ts';
 import { clusterDown, clusterUp, writeSetupFile, type ClusterEnv } from '../support/local-cluster.ts';
 import { askNode, loadNode } from '../support/node-load.ts';
@@ -29,6 +38,8 @@ let presentFile: string;
 const ctl = (...args: string[]): Promise<string> => kubectl('--kubeconfig', env['KF_TEST_KUBECONFIG'] ?? '', ...args);
 /** Between the end of the earlier gateway and that of setup are the start of its successor and a pause for kube-proxy. */
 const afterOldEndMs = 6_000;
+/** The kubelet gives a program so long to end before it starts it again. */
+const restartMs = 15_000;
 const image = (): string => `${env['KF_CLUSTER_NODE_REGISTRY'] ?? ''}/kf/sample:1`;
 
 function admin(program?: string): Promise<Kf> {
@@ -36,25 +47,24 @@ function admin(program?: string): Promise<Kf> {
   return Kf.as(env['KF_TEST_KUBECONFIG'] ?? '', { PATH: env['PATH'] ?? '', ...place }, program);
 }
 
-interface Pod {
+interface Pod extends CheckedPod {
   metadata: { name: string; uid: string; labels: Record<string, string> };
-  status: { containerStatuses?: { restartCount: number }[] };
 }
 interface App {
   metadata: { name: string };
   spec: { displayName: string };
 }
-interface Event {
-  message: string;
-  involvedObject: { uid: string };
-}
 
 const itemsOf = async <T>(...args: string[]): Promise<T[]> =>
   (JSON.parse(await ctl('get', ...args, '-A', '-o', 'json')) as { items: T[] }).items;
 
-/** The pods of all apps, by app: the uid of each, and how often its program was restarted. */
-async function appPods(): Promise<Record<string, { uid: string; restarts: number | undefined }[]>> {
-  const [pods, live] = await Promise.all([itemsOf<Pod>('pods', '-l', 'korifi.cloudfoundry.org/process-type'), itemsOf<App>('cfapps')]);
+const listPods = (): Promise<Pod[]> => itemsOf<Pod>('pods', '-l', 'korifi.cloudfoundry.org/process-type');
+
+/** The pods of all apps, by app. */
+type AppPods = Record<string, CountedPod[]>;
+
+async function appPods(): Promise<AppPods> {
+  const [pods, live] = await Promise.all([listPods(), itemsOf<App>('cfapps')]);
   const names = new Map(live.map(({ metadata, spec }) => [metadata.name, spec.displayName]));
   const appOf = ({ metadata }: Pod): string => names.get(metadata.labels['korifi.cloudfoundry.org/app-guid'] ?? '') ?? '';
   // An earlier build deletes an app before the pods of the app have ended.
@@ -62,23 +72,39 @@ async function appPods(): Promise<Record<string, { uid: string; restarts: number
     pods.filter((pod) => appOf(pod) !== ''),
     appOf,
   );
-  const facts = ({ metadata, status }: Pod): { uid: string; restarts: number | undefined } => ({
+  const facts = ({ metadata, status }: Pod): CountedPod => ({
     uid: metadata.uid,
-    restarts: status.containerStatuses?.[0]?.restartCount,
+    restarts: status.containerStatuses?.[0]?.restartCount ?? 0,
   });
   return Object.fromEntries(Object.entries(byApp).map(([app, own = []]) => [app, own.map(facts)]));
 }
 
 /**
- * Apps whose program the kubelet has restarted because a single answer to its check took longer than a second, as on a node without CPU time. Setup has no
- * part in that, and a node does it at any other time too (docs/upgrade.md).
+ * How often the kubelet has restarted the program of an app between two times because a single answer to its check took longer than a second. Setup has
+ * no part in that (docs/upgrade.md).
  */
-async function restartedByCheck(pods: Awaited<ReturnType<typeof appPods>>): Promise<string[]> {
-  const events = await itemsOf<Event>('events', '--field-selector', 'reason=Killing');
-  const killed = new Set(
-    events.filter(({ message }) => message.includes('failed liveness probe')).map(({ involvedObject }) => involvedObject.uid),
-  );
-  return Object.keys(pods).filter((app) => pods[app]?.some(({ uid }) => killed.has(uid)) === true);
+async function restartsByCheck(from: number, to: number): Promise<CheckRestarts[]> {
+  const [events, pods] = await Promise.all([itemsOf<KillingEvent>('events', '--field-selector', 'reason=Killing'), listPods()]);
+  return checkRestarts(events, pods, { from, to });
+}
+
+/** The pods of all apps, when no restart is under way: none that has begun by then is seen only later. */
+async function steadyPods(): Promise<AppPods> {
+  await until('the last restart by a check to be over', async () => {
+    const now = Date.now();
+    return (await restartsByCheck(now - restartMs, now)).length === 0;
+  });
+  return appPods();
+}
+
+const restartsOf = (restarts: readonly CheckRestarts[], pods: readonly CountedPod[] = []): CheckRestarts[] =>
+  restarts.filter((one) => pods.some(({ uid }) => uid === one.uid));
+
+/** How the pods of the apps differ, by app, beyond restarts by their checks. */
+function changesOf(before: AppPods, after: AppPods, restarts: readonly CheckRestarts[]): Record<string, string[]> {
+  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
+  const changes = names.map((app): [string, string[]] => [app, changedPods(before[app] ?? [], after[app] ?? [], restarts)]);
+  return Object.fromEntries(changes.filter(([, faults]) => faults.length > 0));
 }
 
 /** Pushes the apps, some at a time, and returns when all answer. */
@@ -148,21 +174,26 @@ describe.each(releases)('from $name', (release) => {
   test('the present CLI works with the older controller', () => everyday(present, 'newer-cli'), 300_000);
 
   test('no request is lost while setup runs, and the pods of apps stay', async () => {
-    const before = await appPods();
+    const before = await steadyPods();
     expect(Object.keys(before).toSorted()).toEqual(apps.toSorted());
+    const began = Date.now();
     const { sent, failures, tookMs } = await loadNode({ address, hosts }, () => present.ok('setup', '-f', presentFile), { kept: true });
+    const ended = Date.now();
     const after = await appPods();
-    const busy = await restartedByCheck(after);
-    expect(busy.length).toBeLessThan(apps.length / 4);
-    const ours = apps.filter((app) => !busy.includes(app));
+    const restarts = await restartsByCheck(began, ended);
+    const ofApp = (app: string): CheckRestarts[] => restartsOf(restarts, after[app]);
+    expect(apps.filter((app) => ofApp(app).length > 0).length).toBeLessThan(apps.length / 4);
     expect(sent).toBeGreaterThan(hosts.length * 2);
-    const lost = failures.filter(({ host }) => ours.some((app) => host === hostOf(app)));
+    const restartsAt = new Map(apps.map((app) => [hostOf(app), ofApp(app)]));
+    const lost = failures.filter(
+      ({ host, sentMs, atMs }) => !isDuring(restartsAt.get(host) ?? [], { from: began + sentMs, to: began + atMs }),
+    );
     // A gateway that is told to end closes connections without a request at once. One that is on its way then is lost: on the connection that stays,
     // once, when the earlier gateway ends (decision 88). The second gateway, which ends last, loses none.
     const atOldEnd = lost.filter(({ kept, answer, atMs }) => kept && /ECONNRESET|hang up/.test(answer) && atMs < tookMs - afterOldEndMs);
     expect(atOldEnd.length).toBeLessThanOrEqual(1);
     expect(lost.filter((failure) => !atOldEnd.includes(failure))).toEqual([]);
-    for (const app of ours) expect(after[app]).toEqual(before[app]);
+    expect(changesOf(before, after, restarts)).toEqual({});
   }, 600_000);
 
   test('apps, routes and services are listed afterwards, and an app can be pushed', async () => {

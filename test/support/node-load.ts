@@ -2,10 +2,20 @@
 
 import { Agent, request } from 'node:http';
 
+/** An answer other than 200, or an error. */
+export interface Failure {
+  host: string;
+  answer: string;
+  /** When the request was sent and when it failed, in milliseconds since the begin. */
+  sentMs: number;
+  atMs: number;
+  /** It was sent on the connection that stays. */
+  kept: boolean;
+}
+
 export interface NodeLoad {
   sent: number;
-  /** Answers other than 200 and errors by host, each with its time since the begin, and whether its connection had been used before. */
-  failures: { host: string; answer: string; atMs: number; kept: boolean }[];
+  failures: Failure[];
   /** The longest time without a good answer. */
   gapMs: number;
   /** How long the command took. */
@@ -40,14 +50,16 @@ export async function loadNode(target: NodeTarget, work: () => Promise<unknown>,
   const load: NodeLoad = { sent: 0, failures: [], gapMs: 0, tookMs: 0 };
   const keeping = new Agent({ keepAlive: true, maxSockets: 1 });
   const began = performance.now();
+  const sinceBegin = (): number => Math.round(performance.now() - began);
   let last = began;
   let ended = false;
   const user = async (agent: Agent | false): Promise<void> => {
     for (let turn = 0; !ended; turn += 1) {
       const host = target.hosts[turn % target.hosts.length] ?? '';
+      const sentMs = sinceBegin();
       const answer = await ask(target, host, agent);
       load.sent += 1;
-      if (answer !== '200') load.failures.push({ host, answer, atMs: Math.round(performance.now() - began), kept: agent !== false });
+      if (answer !== '200') load.failures.push({ host, answer, sentMs, atMs: sinceBegin(), kept: agent !== false });
       else {
         load.gapMs = Math.max(load.gapMs, performance.now() - last);
         last = performance.now();
