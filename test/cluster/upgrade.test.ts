@@ -54,6 +54,9 @@ interface App {
   metadata: { name: string };
   spec: { displayName: string };
 }
+interface Deployment {
+  metadata: { name: string; generation: number };
+}
 
 const itemsOf = async <T>(...args: string[]): Promise<T[]> =>
   (JSON.parse(await ctl('get', ...args, '-A', '-o', 'json')) as { items: T[] }).items;
@@ -106,6 +109,10 @@ function changesOf(before: AppPods, after: AppPods, restarts: readonly CheckRest
   const changes = names.map((app): [string, string[]] => [app, changedPods(before[app] ?? [], after[app] ?? [], restarts)]);
   return Object.fromEntries(changes.filter(([, faults]) => faults.length > 0));
 }
+
+/** What a setup changes first: the programs of kf itself. */
+const generations = async (): Promise<string[]> =>
+  (await itemsOf<Deployment>('deployments')).map(({ metadata }) => `${metadata.name} ${String(metadata.generation)}`);
 
 /** Pushes the apps, some at a time, and returns when all answer. */
 async function pushAll(kf: Kf): Promise<void> {
@@ -209,13 +216,28 @@ describe.each(releases)('from $name', (release) => {
   test('the older CLI works with the present controller', () => everyday(old, 'older-cli'), 300_000);
 
   test('the older setup is refused or leaves the apps as they are', async () => {
-    const before = await appPods();
+    const [before, programs] = [await appPods(), await generations()];
     const { code, stderr } = await old.run(['setup', '-f', oldFile]);
-    if (release.name === '0.1.0') {
-      expect(code).not.toBe(0);
+    if (release.name === '0.1.0') expect(code).not.toBe(0);
+    if (code !== 0) {
       expect(stderr).toContain('This kf is too old to replace the one that set this cluster up');
+      expect(await generations()).toEqual(programs);
     }
     expect(await appPods()).toEqual(before);
     for (const host of hosts) expect(await askNode({ address, hosts: [host] })).toBe('200');
   }, 300_000);
+
+  test('after the older setup, an app can be restarted or the older CLI says why not, and the present setup leaves the apps as they are', async () => {
+    const restarted = await old.run(['restart', 'app-2']);
+    if (restarted.code !== 0) expect(restarted.stderr).toMatch(/^.* is too old for .*\.$/m);
+    await until('the new instance alone', async () => (await appPods())['app-2']?.length === 1);
+    const before = await steadyPods();
+    expect(Object.keys(before).toSorted()).toEqual(apps.toSorted());
+    const began = Date.now();
+    await present.ok('setup', '-f', presentFile);
+    const after = await appPods();
+    expect(changesOf(before, after, await restartsByCheck(began, Date.now()))).toEqual({});
+    for (const host of hosts) await until(`${host} to answer`, async () => (await askNode({ address, hosts: [host] })) === '200');
+    await present.ok('restart', 'app-2');
+  }, 600_000);
 });
