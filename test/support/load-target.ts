@@ -12,12 +12,13 @@ const imageOf = (version: 1 | 2): string => `${ringEnv('KF_CLUSTER_NODE_REGISTRY
 /** The push of the app, with an image that has not changed, or the other one. */
 export const pushTarget = (kf: Kf, app: string, version: 1 | 2): Promise<Ran> => kf.run(['push', app, '-o', imageOf(version), '-m', '64M']);
 
-/** Makes the app and starts its first version. */
-export async function startTarget(kf: Kf, app: string): Promise<void> {
+/** Makes the app and starts its first version. @param image the sample image of another cluster than the ring's */
+export async function startTarget(kf: Kf, app: string, { image = imageOf(1), instances = 1 } = {}): Promise<void> {
   await kf.run(['delete', app, '-f', '-r']);
   const program = await readFile('test/fixtures/programs/load-target.cjs', 'utf8');
+  const size = ['-m', '64M', '-i', String(instances)];
   // It has the default check, by its port, as most apps: what its probes say is a part of what a change waits for.
-  await kf.ok('push', app, '-o', imageOf(1), '-m', '64M', '--no-start', '-c', 'exec node -e "eval(process.env.PROGRAM)"');
+  await kf.ok('push', app, '-o', image, ...size, '--no-start', '-c', 'exec node -e "eval(process.env.PROGRAM)"');
   await kf.ok('set-env', app, 'PROGRAM', program);
   await kf.ok('start', app);
 }

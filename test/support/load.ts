@@ -5,7 +5,7 @@ import { connect, type ClientHttp2Session } from 'node:http2';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WebSocket } from 'ws';
-import { securePort } from './http.ts';
+import { plainPort, securePort } from './http.ts';
 
 /** Each kind of request, and how many of 50 in a second are of it. POSTs last 2 s. */
 const perSecond = { 'new connection': 20, 'keep-alive': 20, 'POST of 2 s': 5, 'HTTP/2': 5 } as const;
@@ -30,10 +30,16 @@ const messageMs = 100;
 /** The app says that it is going away (RFC 6455, 7.4.1). */
 const goingAway = 1001;
 
+/** Of the gateway, on this machine. */
+export interface GatewayPorts {
+  plain: number;
+  secure: number;
+}
+
 export class Load {
   readonly #host: string;
   readonly #ca: string;
-  readonly #port = Number(process.env['KF_CLUSTER_HTTP_PORT'] ?? '80');
+  readonly #ports: GatewayPorts;
   readonly #agents = { gets: new Agent({ keepAlive: true, maxSockets: 4 }), posts: new Agent({ keepAlive: true }) };
   readonly #stop = new AbortController();
   readonly #open = new Set<Promise<void>>();
@@ -47,10 +53,14 @@ export class Load {
   readonly #running: Promise<unknown>;
   #session: ClientHttp2Session | undefined;
 
-  /** @param ca `kf ca-certificate`, for HTTP/2 */
-  constructor(host: string, ca: string) {
+  /**
+   * @param ca `kf ca-certificate`, for HTTP/2
+   * @param ports those of the ring's cluster by default
+   */
+  constructor(host: string, ca: string, ports: GatewayPorts = { plain: plainPort(), secure: securePort() }) {
     this.#host = host;
     this.#ca = ca;
+    this.#ports = ports;
     const kinds = Object.entries(perSecond) as [Exclude<Kind, 'WebSocket'>, number][];
     this.#running = Promise.all([...kinds.map(([kind, rate]) => this.#pace(kind, 1000 / rate)), this.#keepSocket()]);
   }
@@ -126,7 +136,7 @@ export class Load {
     return new Promise((resolve, reject) => {
       const headers = { host: this.#host };
       const outgoing = request(
-        { host: '127.0.0.1', port: this.#port, timeout: patienceMs, headers, ...options },
+        { host: '127.0.0.1', port: this.#ports.plain, timeout: patienceMs, headers, ...options },
         (incoming) => void text(incoming).then((answer) => resolve({ status: incoming.statusCode ?? 0, answer }), reject),
       );
       outgoing.on('timeout', () => outgoing.destroy(new Error('no answer')));
@@ -137,7 +147,7 @@ export class Load {
 
   async #stream(): Promise<{ status: number; answer: string }> {
     if (this.#session === undefined || this.#session.closed || this.#session.destroyed) {
-      this.#session = connect(`https://127.0.0.1:${String(securePort())}`, { ca: this.#ca, servername: this.#host });
+      this.#session = connect(`https://127.0.0.1:${String(this.#ports.secure)}`, { ca: this.#ca, servername: this.#host });
       // Each request on it fails too, and is counted.
       this.#session.on('error', () => undefined);
     }
@@ -159,7 +169,10 @@ export class Load {
 
   /** @returns how it failed */
   async #useSocket(): Promise<string | undefined> {
-    const socket = new WebSocket(`ws://127.0.0.1:${String(this.#port)}/`, { headers: { host: this.#host }, handshakeTimeout: patienceMs });
+    const socket = new WebSocket(`ws://127.0.0.1:${String(this.#ports.plain)}/`, {
+      headers: { host: this.#host },
+      handshakeTimeout: patienceMs,
+    });
     const closed = new Promise<string | undefined>((resolve) => {
       socket.on('error', (error) => resolve(error.message));
       socket.on('close', (code) => resolve(this.#stop.signal.aborted || code === goingAway ? undefined : `closed with ${String(code)}`));
