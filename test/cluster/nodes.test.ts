@@ -1,9 +1,11 @@
 // Nodes that are lost, emptied or full, on a cluster of two real nodes: the gateway, the registry and the controller are on the first one.
 
-import { execFile } from 'node:child_process';
+import { execFile, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -13,9 +15,12 @@ import { nodePlace } from '../../tools/cluster/addresses.ts';
 import { restartProgram } from '../../tools/cluster/namespaces.ts';
 import { initOf, nodePaths, readState } from '../../tools/cluster/state.ts';
 import { reportFigure, reportTime } from '../support/figures.ts';
-import { get } from '../support/http.ts';
+import { get, type Answer } from '../support/http.ts';
 import { Kf, kubectl } from '../support/kf.ts';
+import { startTarget } from '../support/load-target.ts';
+import { Load, totalOf, type Loaded } from '../support/load.ts';
 import { clusterDown, clusterUp, writeSetupFile, type ClusterEnv } from '../support/local-cluster.ts';
+import { faultsOfRoll } from '../support/releases.ts';
 import { startsClusters } from '../support/starts-clusters.ts';
 import { until } from '../support/until.ts';
 import { why } from '../support/why.ts';
@@ -40,8 +45,16 @@ interface Pod {
 const ctl = (...args: string[]): Promise<string> => kubectl('--kubeconfig', env['KF_TEST_KUBECONFIG'] ?? '', ...args);
 const list = async <T>(...args: string[]): Promise<T[]> => (JSON.parse(await ctl('get', ...args, '-o', 'json')) as { items: T[] }).items;
 const image = (): string => `${env['KF_CLUSTER_NODE_REGISTRY'] ?? ''}/kf/sample:1`;
-const statusOf = async (app: string): Promise<number> =>
-  (await get(`${app}.apps.localhost`, '/', {}, Number(env['KF_CLUSTER_HTTP_PORT']))).status;
+const hostOf = (app: string): string => `${app}.apps.localhost`;
+const ports = () => ({ plain: Number(env['KF_CLUSTER_HTTP_PORT']), secure: Number(env['KF_CLUSTER_HTTPS_PORT']) });
+const ask = (app: string, urlPath = '/'): Promise<Answer> => get(hostOf(app), urlPath, {}, ports().plain);
+const statusOf = async (app: string): Promise<number> => (await ask(app)).status;
+
+/** How many instances of the sample app answer. */
+async function answering(app: string): Promise<number> {
+  const answers = await Promise.all(Array.from({ length: 8 }, () => ask(app)));
+  return new Set(answers.flatMap(({ status, headers }) => (status === 200 ? [String(headers['x-instance'])] : []))).size;
+}
 
 async function node(action: 'kill' | 'freeze' | 'thaw' | 'start'): Promise<void> {
   await execute(process.execPath, ['tools/cluster/cli.ts', 'node', action, '1', '--name', name]);
@@ -77,6 +90,12 @@ const isReady = ({ metadata, status }: Pod): boolean =>
 const readyOn = async (app: string, place: string): Promise<number> =>
   (await instances(app)).filter((pod) => isReady(pod) && pod.spec.nodeName === place).length;
 
+/** The app has so many instances and no others, and all are ready on one node: those of an earlier version serve too, until they are gone. */
+async function isAllOn(app: string, place: string, count = 1): Promise<boolean> {
+  const pods = await instances(app);
+  return pods.length === count && pods.every((pod) => isReady(pod) && pod.spec.nodeName === place);
+}
+
 /** When the cluster noticed that a node does not answer, to the second. */
 async function silentSince(place: string): Promise<number> {
   const time = "{.status.conditions[?(@.type=='Ready')].lastTransitionTime}";
@@ -105,8 +124,19 @@ test('both nodes are ready, and the tool names the second one with its programs'
   expect(stdout).toMatch(new RegExp(`^${second}: runs: .*kubelet`, 'm'));
 });
 
+/** `kf logs` of an app, which follows from now on. */
+function followLogs(app: string): { child: ChildProcess; lines: string[] } {
+  const child = kf.start(['logs', app]);
+  if (child.stdout === null) throw new Error('kf logs has no stdout');
+  const lines: string[] = [];
+  createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
+  child.stderr?.resume();
+  return { child, lines };
+}
+
 describe('a node that is killed without warning', () => {
   const task = { guid: '', failed: '' };
+  let followed: ReturnType<typeof followLogs> | undefined;
 
   beforeAll(async () => {
     await onlyOn(second, async () => {
@@ -119,7 +149,14 @@ describe('a node that is killed without warning', () => {
     expect(await readyOn('pair', second)).toBeGreaterThan(0);
     const [found] = await list<{ metadata: { name: string } }>('cftasks', '-A');
     task.guid = found?.metadata.name ?? '';
+    followed = followLogs('lone');
+    const { lines } = followed;
+    await until('a line of the log', async () => {
+      await ask('lone', '/log?line=before');
+      return lines.some((line) => line.endsWith(' OUT before'));
+    });
   });
+  afterAll(() => void followed?.child.kill('SIGKILL'));
 
   test('has every instance serve elsewhere within 120 s, and kf why names the node until then', async () => {
     await node('kill');
@@ -132,8 +169,11 @@ describe('a node that is killed without warning', () => {
       const all = async (): Promise<boolean> => (await readyOn('lone', first)) === 1 && (await readyOn('pair', first)) === 2;
       await until('all instances to run on the first node', all, recoveryMs).finally(() => (isBack = true));
       reportTime('all instances of a killed node run again', Date.now() - killedAt);
+      const left = Math.max(0, killedAt + recoveryMs - Date.now());
+      await until('all instances to answer', async () => (await answering('lone')) === 1 && (await answering('pair')) === 2, left);
+      reportTime('all instances of a killed node serve again', Date.now() - killedAt);
     };
-    const ask = async (): Promise<void> => {
+    const explain = async (): Promise<void> => {
       while (!isBack && said === undefined) {
         const details = await why(kf, 'lone');
         if (details.cause !== 'node-lost') {
@@ -145,16 +185,36 @@ describe('a node that is killed without warning', () => {
         said = details;
       }
     };
-    await Promise.all([back(), ask()]);
+    await Promise.all([back(), explain()]);
     const missed = saidAt - (await silentSince(second));
     reportTime('kf why names a node that went away, after the cluster has noticed', missed);
     expect(missed).toBeLessThanOrEqual(10_000);
     expect(said).toMatchObject({ state: 'failed', cause: 'node-lost', instance: 0 });
     expect(said?.message).toContain(`Node '${second}' does not answer`);
     expect(shown).toMatch(/^#0 +down/m);
-    for (const app of ['lone', 'pair']) await until(`an answer of ${app}`, async () => (await statusOf(app)) === 200);
-    reportTime('all apps of a killed node serve again', Date.now() - killedAt);
     await until('the verdict to change', async () => (await why(kf, 'lone')).state === 'well');
+  });
+
+  test('ends no kf logs: it says that lines may be missing, and goes on with the new instance from its first line', async () => {
+    if (followed === undefined) throw new Error('nothing is followed');
+    const { child, lines } = followed;
+    await until('a line of the new instance', async () => {
+      await ask('lone', '/log?line=after');
+      return lines.some((line) => line.endsWith(' OUT after'));
+    });
+    const gap = /^-- APP\/PROC\/WEB\/0: gap after \d\d:\d\d:\d\d\.\d{3}, the instance is gone --$/;
+    await until('the gap', async () => lines.some((line) => gap.test(line)));
+    expect([child.exitCode, child.signalCode]).toEqual([null, null]);
+    child.kill('SIGINT');
+    expect(await once(child, 'exit')).toEqual([0, null]);
+    const ofBefore = lines.findLastIndex((line) => line.endsWith(' OUT before'));
+    const starts = lines.flatMap((line, index) => (/\[APP\/PROC\/WEB\/0\] OUT sample 1, .* listening/.test(line) ? [index] : []));
+    expect(
+      starts.filter((index) => index > ofBefore),
+      lines.join('\n'),
+    ).toHaveLength(1);
+    expect(lines.findIndex((line) => line.endsWith(' OUT after'))).toBeGreaterThan(starts.at(-1) ?? Infinity);
+    expect(lines.filter((line) => gap.test(line))).toHaveLength(1);
   });
 
   test('is in the events of the app', async () => {
@@ -190,7 +250,7 @@ describe('a node that is killed without warning', () => {
 async function loadDuring(app: string, act: () => Promise<unknown>): Promise<{ bad: unknown[]; all: number }> {
   const bad: unknown[] = [];
   let [isDone, all] = [false, 0];
-  const ask = async (): Promise<void> => {
+  const user = async (): Promise<void> => {
     while (!isDone) {
       const answer = await statusOf(app).catch(String);
       if (answer !== 200) bad.push(answer);
@@ -198,9 +258,43 @@ async function loadDuring(app: string, act: () => Promise<unknown>): Promise<{ b
       await sleep(10);
     }
   };
-  await Promise.all([ask(), ask(), act().finally(() => (isDone = true))]);
+  await Promise.all([user(), user(), act().finally(() => (isDone = true))]);
   return { bad, all };
 }
+
+/** The uids of the pods whose programs run on the node, by its own account. */
+async function running(place: string): Promise<string[]> {
+  const { items } = JSON.parse(await ctl('get', '--raw', `/api/v1/nodes/${place}/proxy/runningpods/`)) as { items: Pod[] | null };
+  return (items ?? []).map(({ metadata }) => metadata.uid);
+}
+
+describe('a node that freezes', () => {
+  let old = '';
+
+  beforeAll(async () => {
+    await onlyOn(second, () => kf.ok('restart', 'lone'));
+    await until('the instance on the second node alone', () => isAllOn('lone', second));
+    old = (await instances('lone'))[0]?.metadata.uid ?? '';
+    // The kubelet asks its runtime every 2 s at most.
+    await until('its program on the second node', async () => (await running(second)).includes(old));
+  });
+  afterAll(() => node('thaw'));
+
+  test('has its instance run elsewhere, and when it goes on, the old one ends, one stays, and no request fails', async () => {
+    await node('freeze');
+    await until('the instance to run on the first node', async () => (await readyOn('lone', first)) === 1, recoveryMs);
+    await until('the app to answer', async () => (await answering('lone')) === 1);
+    const { bad, all } = await loadDuring('lone', async () => {
+      await node('thaw');
+      await ctl('wait', '--for=condition=Ready', `node/${second}`, '--timeout=120s');
+      await until('the old instance to end', async () => !(await running(second)).includes(old));
+      await until('one instance, on the first node', () => isAllOn('lone', first));
+    });
+    expect(bad).toEqual([]);
+    expect(all).toBeGreaterThan(50);
+    expect(await isAllOn('lone', first)).toBe(true);
+  });
+});
 
 const drain = (): Promise<string> =>
   ctl(
@@ -212,33 +306,47 @@ const drain = (): Promise<string> =>
     '--pod-selector=korifi.cloudfoundry.org/app-guid',
   );
 
-/** The node has the only instance of the app, and it is ready: that of an earlier version serves too, until it is gone. */
-async function isAloneOn(place: string): Promise<boolean> {
-  const [pod, ...others] = await instances('lone');
-  return pod !== undefined && others.length === 0 && pod.spec.nodeName === place && isReady(pod);
-}
-
 describe('a node that is drained', () => {
-  beforeAll(() => onlyOn(second, () => kf.ok('restart', 'lone')));
-  afterAll(() => ctl('uncordon', second));
+  let ca = '';
 
-  test('has no request to an app with one instance fail', async () => {
-    await until('the instance on the second node alone', () => isAloneOn(second));
-    const { bad, all } = await loadDuring('lone', async () => {
-      await drain();
-      await until('one instance, on the first node', () => isAloneOn(first));
+  beforeAll(async () => {
+    ca = (await kf.ok('ca-certificate')).stdout;
+    await onlyOn(second, async () => {
+      await startTarget(kf, 'lone', { image: image() });
+      await startTarget(kf, 'duo', { image: image(), instances: 2 });
     });
-    expect(bad).toEqual([]);
-    expect(all).toBeGreaterThan(50);
-    reportFigure(`0 of ${String(all)} requests failed while the node of the only instance was drained`);
+  });
+  afterAll(async () => {
+    await kf.run(['delete', 'duo', '-r', '-f']);
+    await ctl('uncordon', second);
+  });
+
+  test('has no request fail, of new and of kept connections and of long ones, to an app with one instance and to one with two', async () => {
+    const all = async (place: string): Promise<boolean> => (await isAllOn('lone', place)) && (await isAllOn('duo', place, 2));
+    await until('all instances on the second node', () => all(second));
+    const loads = ['lone', 'duo'].map((app) => new Load(hostOf(app), ca, ports()));
+    let loaded: Loaded[] = [];
+    try {
+      await until('both apps to answer', async () => loads.every(({ versions }) => versions.length > 0));
+      await drain();
+      await until('all instances on the first node', () => all(first));
+      const enough = loads.map(({ total }) => total + 50);
+      await until('more requests', async () => loads.every(({ total }, index) => total >= (enough[index] ?? 0)));
+    } finally {
+      loaded = await Promise.all(loads.map((load) => load.end()));
+    }
+    expect(loaded.map((one) => faultsOfRoll({ loaded: one, expected: ['1.0'] }))).toEqual([[], []]);
+    const sent = loaded.reduce((sum, one) => sum + totalOf(one), 0);
+    reportFigure(`0 of ${String(sent)} requests failed while the node of all instances of two apps was drained`);
     expect((await kf.ok('app', 'lone')).stdout).toMatch(/instances: +1\/1\n/);
+    expect((await kf.ok('app', 'duo')).stdout).toMatch(/instances: +2\/2\n/);
   });
 
   test('can be drained too when no other node takes the instance, which then waits for one', async () => {
     await ctl('uncordon', second);
     await onlyOn(second, async () => {
       await kf.ok('restart', 'lone');
-      await until('the instance on the second node alone', () => isAloneOn(second));
+      await until('the instance on the second node alone', () => isAllOn('lone', second));
       await drain();
       await until('the verdict', async () => (await why(kf, 'lone')).cause === 'no-room');
     });
