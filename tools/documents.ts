@@ -22,7 +22,7 @@ const meanings: Readonly<Record<FailureClass, string>> = {
   timeout: 'it took too long; the message says what kf waited for',
   quota: 'the change would exceed a quota of the space',
   unreachable: 'the API server or the registry does not answer',
-  accepted: 'the change was written, but no controller has processed it',
+  accepted: 'the change was written, but no controller has processed it; or a deletion has begun, but something blocks it',
   bug: 'an error in kf itself, printed with a stack trace',
   interrupted: 'Ctrl-C or SIGTERM',
 };

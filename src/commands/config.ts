@@ -19,12 +19,12 @@ const isBoolean = (text: string): boolean => /^(true|false)$/i.test(text);
 export default class Config extends KfCommand<Result> {
   static override summary = 'save settings of kf on this computer';
   static override examples = ['kf config --color false', 'kf config --trace trace.log', 'kf config --async-timeout 30'];
-  static override seeAlso = ['delete-org', 'delete-space'];
+  static override seeAlso = ['delete', 'delete-org', 'delete-space'];
   static override flags = {
     'async-timeout': numberFlag({
       name: 'async-timeout',
       least: 1,
-      summary: 'minutes that delete-org and delete-space wait (15)',
+      summary: 'minutes that delete (1), delete-org and delete-space (15) wait',
       helpValue: 'TIMEOUT_IN_MINUTES',
     }),
     color: Flags.custom<string>({

@@ -20,7 +20,7 @@ export default class Delete extends KfCommand<Result> {
 
   async run(): Promise<Result> {
     const { args, flags } = await this.parse(Delete);
-    const [session, { deleteApp }, { findAppIfAny }] = await this.inSpace(
+    const [session, { deleteApp }, { findAppToDelete }] = await this.inSpace(
       import('../lib/ops/apps/delete.ts'),
       import('../lib/ops/find.ts'),
     );
@@ -30,9 +30,9 @@ export default class Delete extends KfCommand<Result> {
       return { name, deleted: false, routes: [] };
     }
     this.announce`Deleting app ${name}`;
-    const app = await findAppIfAny(session, name);
+    const app = await findAppToDelete(session, name);
     if (app === undefined) this.warn(`App '${name}' does not exist.`);
-    const { routes } = app === undefined ? { routes: [] } : await deleteApp(session, app, { routes: flags.routes });
+    const { routes } = app === undefined ? { routes: [] } : await deleteApp(session, app, { routes: flags.routes, wait: true });
     this.ok();
     return { name, deleted: app !== undefined, routes };
   }

@@ -102,6 +102,33 @@ describe('a space', () => {
   });
 });
 
+describe('the deletion of an app', () => {
+  const app = `kept-${id}`;
+  let guid = '';
+  const ns = ringEnv('KF_TEST_SPACE_GUID');
+  const finalizers = (names: string[] | null) =>
+    kubectl('patch', 'cfapp', guid, '-n', ns, '--type=merge', '-p', JSON.stringify({ metadata: { finalizers: names } }));
+
+  beforeAll(async () => {
+    await admin.ok('create-app', app);
+    guid = (await admin.ok('app', app, '--guid')).stdout.trim();
+  });
+  afterAll(() => finalizers(null).catch(() => undefined));
+
+  test('names the finalizer that keeps the app, and ends well when it is taken away', async () => {
+    await finalizers(['example.org/hold']);
+    const kept = await admin.run(['delete', app, '-f']);
+    const cause = `App '${app}' is still being deleted: CFApp '${guid}' has the finalizer 'example.org/hold'.`;
+    expect([kept.code, kept.stderr]).toEqual([1, expect.stringContaining(cause)]);
+    expect(kept.milliseconds).toBeLessThan(90_000);
+    const again = admin.ok('delete', app, '-f');
+    await finalizers(null);
+    expect((await again).stdout).toMatch(/\nOK\n/);
+    expect(await kubectl('get', 'cfapps', '-n', ns, '-o', 'name')).not.toContain(guid);
+    expect((await admin.ok('delete', app, '-f')).stderr).toContain(`App '${app}' does not exist.`);
+  });
+});
+
 describe('the deletion of an org', () => {
   test('names what blocks it, and removes spaces, namespaces and names with the org', async () => {
     const blocker = {

@@ -21,6 +21,10 @@ export function heldBy(kind: string, object: Stored, own: readonly string[] = []
   return `${kind} '${object.metadata.name}' has the finalizer${held.length === 1 ? '' : 's'} ${quoted(held)}`;
 }
 
+/** The command that takes all finalizers from an object. */
+export const withoutFinalizers = (kind: string, name: string, ns: string): string =>
+  `kubectl patch ${kind} ${name} -n ${ns} --type=merge -p '{"metadata":{"finalizers":null}}'`;
+
 /**
  * What the API server counts. `has`: the kinds of the remaining objects, as `configmaps. has 1 resource instances, widgets.example.org has 2 …`.
  * `in`: their finalizers, as `example.org/hold in 1 resource instances, …`.
@@ -63,7 +67,7 @@ function commandsFor(ns: string, kinds: readonly string[], isHeld: boolean): str
   const kind = kinds.length === 1 ? kinds.join() : 'KIND';
   return [
     `${list} -o custom-columns=KIND:.kind,NAME:.metadata.name,FINALIZERS:.metadata.finalizers`,
-    `If nothing else removes a finalizer: kubectl patch ${kind} NAME -n ${ns} --type=merge -p '{"metadata":{"finalizers":null}}'`,
+    `If nothing else removes a finalizer: ${withoutFinalizers(kind, 'NAME', ns)}`,
   ];
 }
 

@@ -36,18 +36,22 @@ async function byLabel<T extends WithDisplayName>(
   return holderOf(labelled.items.filter((item) => item.spec.displayName === name));
 }
 
-/** First by index label (a small answer), then in the whole list: objects of other tools get their labels a moment later. */
+/**
+ * First by index label (a small answer), then in the whole list: objects of other tools get their labels a moment later. `leaving`: if no other object
+ * has the name, one that is being deleted.
+ */
 async function byDisplayName<T extends WithDisplayName>(
   session: SpaceReader,
   type: ResourceType<T>,
   name: string,
-): Promise<{ found?: Stored<T>; names: string[] }> {
+): Promise<{ found?: Stored<T>; leaving?: Stored<T>; names: string[] }> {
   const { cluster, space, signal } = session;
   const found = await byLabel(session, type, name);
   if (found !== undefined) return { found, names: [] };
-  const all = (await cluster.list(type, { ns: space.guid, signal })).items.filter(isLive);
-  const late = holderOf(all.filter((item) => item.spec.displayName === name));
-  return { ...defined({ found: late }), names: all.map((item) => item.spec.displayName) };
+  const { items } = await cluster.list(type, { ns: space.guid, signal });
+  const same = items.filter((item) => item.spec.displayName === name);
+  const leaving = same.find((item) => !isLive(item));
+  return { ...defined({ found: holderOf(same), leaving }), names: items.filter(isLive).map((item) => item.spec.displayName) };
 }
 
 function notFound(message: string, name: string, names: readonly string[], command: string): KfError {
@@ -65,6 +69,12 @@ export function findLabelledApp(session: SpaceSession, name: string): Promise<St
 
 export async function findAppIfAny(session: SpaceSession, name: string): Promise<Stored<CFApp> | undefined> {
   return (await byDisplayName(session, kinds.app, name)).found;
+}
+
+/** The app with that name for its deletion: if there is no other, one that is already being deleted. */
+export async function findAppToDelete(session: SpaceSession, name: string): Promise<Stored<CFApp> | undefined> {
+  const { found, leaving } = await byDisplayName(session, kinds.app, name);
+  return found ?? leaving;
 }
 
 /** The name of an app that equals `name` except for capitals: names of apps are claimed in lower case. */

@@ -1,5 +1,5 @@
-// Deletes an app; owner references delete its parts. It is stopped first, so that the gateway sends it no more requests when it is gone. Its routes are
-// deleted only on request, and never one that another app uses too.
+// Deletes an app and waits until it is gone; owner references delete its parts. It is stopped first, so that the gateway sends it no more requests when
+// it is gone. Its routes are deleted only on request, and never one that another app uses too.
 
 import { routesOf } from '../../api/app.ts';
 import { kinds } from '../../api/group.ts';
@@ -8,9 +8,13 @@ import type { Stored } from '../../api/object.ts';
 import type { CFApp, CFRoute } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import { retryOnConflict } from '../../kube/retry-on-conflict.ts';
+import { withParts } from '../../session/overlay.ts';
 import type { SpaceSession } from '../../session/session.ts';
+import { readSettings } from '../../session/settings.ts';
 import { kfVersion } from '../../version.ts';
+import { timerMs } from '../../wait.ts';
 import { waitUntilUnrouted } from '../routes/unrouted.ts';
+import { waitUntilGone, type Leaving } from './leaving.ts';
 import { stopApp } from './lifecycle.ts';
 
 const urlOf = (route: CFRoute): string => route.status?.uri ?? route.spec.host ?? '';
@@ -39,6 +43,8 @@ async function deleteRoute({ cluster, space, signal }: SpaceSession, app: Stored
 export interface DeleteOptions {
   /** Delete the routes of the app too. */
   routes: boolean;
+  /** Wait until the app and these routes are gone. */
+  wait: boolean;
 }
 
 export interface Deleted {
@@ -46,32 +52,61 @@ export interface Deleted {
   routes: string[];
 }
 
+/** How long a deletion waits in all, if the user has not set another time. */
+const usualPatienceMinutes = 1;
+
+const patienceMs = ({ env }: SpaceSession): number => timerMs((readSettings(env).AsyncTimeout ?? usualPatienceMinutes) * 60_000);
+
 /**
- * Waits until no route leads to the app. A gateway or a controller that does not confirm it delays the deletion, but does not prevent it. An app that
- * an interrupted deletion has stopped is waited for too.
+ * Waits until no route leads to the app. A gateway or a controller that does not confirm it delays the deletion, but does not prevent it: after
+ * `timeoutMs` this reports it. An app that an interrupted deletion has stopped is waited for too.
  */
-async function takeOffRoutes(session: SpaceSession, app: Stored<CFApp>): Promise<void> {
+async function takeOffRoutes(session: SpaceSession, app: Stored<CFApp>, timeoutMs: number): Promise<void> {
+  const limited = withParts(session, { signal: AbortSignal.any([session.signal, AbortSignal.timeout(timeoutMs)]) });
   try {
-    const { changed } = await stopApp(session, app);
-    if (!changed) await waitUntilUnrouted(session, app);
+    const { changed } = await stopApp(limited, app);
+    if (!changed) await waitUntilUnrouted(limited, app);
   } catch (error) {
     if (!(error instanceof KfError) || !['accepted', 'timeout', 'not-found'].includes(error.code)) throw error;
+    if (error.code === 'timeout') session.report({ type: 'still-routed', app: app.spec.displayName });
   }
 }
 
-/** @throws KfError `conflict` when a route to delete is also mapped to another app; the app stays */
+/**
+ * Deletes the app, or waits for the end of one that is already being deleted.
+ * @throws KfError `conflict` when a route to delete is also mapped to another app; the app stays
+ * @throws KfError `accepted` with what keeps the app, or one of the routes, longer than the deletion waits
+ */
 export async function deleteApp(session: SpaceSession, app: Stored<CFApp>, options: DeleteOptions): Promise<Deleted> {
-  const { cluster, space, signal } = session;
+  const { cluster, space, signal, bin } = session;
+  const limitMs = patienceMs(session);
+  const from = performance.now();
   const [{ items }, info] = await Promise.all([cluster.list(kinds.route, { ns: space.guid, signal }), session.info()]);
   requireCompatible(info, kfVersion());
   const mapped = routesOf(app, items);
   // A route that another space shares stays: the controller takes the app from it.
   const routes = options.routes ? mapped.filter(({ spec }) => spec.sharedFrom === undefined) : [];
   for (const route of routes) assertNotShared(app, route);
-  if (mapped.length > 0) await takeOffRoutes(session, app);
+  const { name, uid, deletionTimestamp } = app.metadata;
+  // The controller does not stop an app that is being deleted.
+  if (mapped.length > 0 && deletionTimestamp === undefined) await takeOffRoutes(session, app, Math.round(limitMs / 2));
   // Before the app: if the command is interrupted, the next one still finds the app, and by it the other routes.
   await Promise.all(routes.map((route) => deleteRoute(session, app, route)));
-  const { name, uid } = app.metadata;
-  await cluster.delete(kinds.app, space.guid, name, { propagation: 'Background', signal, uid });
+  if (deletionTimestamp === undefined) await cluster.delete(kinds.app, space.guid, name, { propagation: 'Background', signal, uid });
+  if (options.wait) {
+    const ofApp: Leaving = {
+      type: kinds.app,
+      object: app,
+      what: `App '${app.spec.displayName}'`,
+      next: `${bin} delete ${app.spec.displayName}`,
+    };
+    const ofRoutes = routes.map((route): Leaving => ({
+      type: kinds.route,
+      object: route,
+      what: `Route '${urlOf(route)}'`,
+      next: `${bin} routes`,
+    }));
+    await waitUntilGone(session, [ofApp, ...ofRoutes], limitMs - (performance.now() - from));
+  }
   return { routes: routes.map(urlOf) };
 }

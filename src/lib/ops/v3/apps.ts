@@ -137,7 +137,7 @@ const acting =
 
 async function removeApp(asked: Asked): Promise<unknown> {
   const app = await appOf(asked);
-  await deleteApp(await asked.reader.at(app), app, { routes: false });
+  await deleteApp(await asked.reader.at(app), app, { routes: false, wait: false });
   return deletionOf('app', app.metadata.name, asked.link);
 }
 
