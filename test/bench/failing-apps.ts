@@ -1,5 +1,5 @@
-// Apps that fail, one for each cause that a pod, an Event or the registry shows. Causes of routes, bindings, nodes and the controller are provoked by
-// the cluster ring.
+// Apps that fail, one for each cause that a pod, an Event or the registry shows. Those of names, routes and services are in failing-objects.ts; those
+// of nodes, the gateway and the controller are provoked by the cluster ring.
 
 import path from 'node:path';
 import { foreignImage, fullQueue } from '../support/cause-fixtures.ts';
@@ -15,6 +15,8 @@ export interface FailingApp {
   flags: string[];
   /** It fails when its time to start ends, and not with the first unanswered check, which is the first sign. */
   startMs?: number;
+  /** Nothing but the passing of its time to start shows the failure: the time begins when its container runs. */
+  isSilent?: true;
   /** Prepares the push of the app. @returns what undoes that */
   provoke?: (app: string) => Promise<() => Promise<unknown>>;
 }
@@ -109,6 +111,13 @@ function failingPolicies(scene: Scene): FailingApp[] {
       provoke: withPolicies(new CausePolicies(space).refusesPods('66M', 'pods of that size are not wanted here')),
     },
     { cause: 'volume', flags: [...app, ...size], provoke: withPolicies(new CausePolicies(space).addsMissingVolume('66M', 'not-there')) },
+    {
+      cause: 'start-timeout',
+      flags: ['-o', scene.sample(1), '-m', '67M', '-t', '5', '-c', 'sleep 600'],
+      startMs: 5_000,
+      isSilent: true,
+      provoke: withPolicies(new CausePolicies(space).losesEvents('Unhealthy')),
+    },
     { cause: 'quota', flags: app, provoke: withoutRoom(scene, app) },
   ];
 }

@@ -5,11 +5,11 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { CauseCode } from '../../src/lib/api/causes.ts';
-import type { KubeObject } from '../../src/lib/api/object.ts';
+import { takenName } from '../support/cause-fixtures.ts';
 import { CausePolicies } from '../support/cause-policies.ts';
 import { installingApp } from '../support/installing-app.ts';
-import { kubectl, kubectlJson, ringEnv } from '../support/kf.ts';
-import { applyAsAdmin, TestWorld, type Member } from '../support/members.ts';
+import { ringEnv } from '../support/kf.ts';
+import { TestWorld, type Member } from '../support/members.ts';
 import { until } from '../support/until.ts';
 import { why } from '../support/why.ts';
 
@@ -72,22 +72,10 @@ test('the route that the gateway refuses has the code route-not-programmed too',
 });
 
 test('an app whose name belongs to one that cannot end has the code name-taken', async () => {
-  await developer.kf.ok('create-app', 'causes-name');
-  const guid = (await developer.kf.ok('app', 'causes-name', '--guid')).stdout.trim();
-  const { metadata } = await kubectlJson<KubeObject>('get', 'cfapp', '-n', place.space, guid);
-  const finalizers = (value: readonly string[]) =>
-    kubectl('patch', 'cfapp', '-n', place.space, guid, '--type=merge', '-p', JSON.stringify({ metadata: { finalizers: value } }));
-  await finalizers([...(metadata.finalizers ?? []), 'example.com/keep']);
-  await kubectl('delete', 'cfapp', '-n', place.space, guid, '--wait=false');
-  await applyAsAdmin({
-    apiVersion: 'korifi.cloudfoundry.org/v1alpha1',
-    kind: 'CFApp',
-    metadata: { name: '5ec0be00-0000-4000-8000-000000000001', namespace: place.space },
-    spec: { displayName: 'causes-name', desiredState: 'STOPPED', lifecycle: { type: 'docker', data: { stack: '' } } },
-  });
+  const letGo = await takenName(developer.kf, place.space, 'causes-name');
   try {
     await until('the refused name', async () => (await why(auditor.kf, 'causes-name')).cause === 'name-taken');
   } finally {
-    await finalizers([]);
+    await letGo();
   }
 });

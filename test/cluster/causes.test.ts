@@ -2,11 +2,11 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { CauseCode } from '../../src/lib/api/causes.ts';
-import { foreignImage, fullQueue } from '../support/cause-fixtures.ts';
+import { foreignImage, fullQueue, serviceWithoutSecret } from '../support/cause-fixtures.ts';
 import { CausePolicies } from '../support/cause-policies.ts';
 import { get } from '../support/http.ts';
 import { Kf, kubectl, ringEnv } from '../support/kf.ts';
-import { applyAsAdmin, TestWorld, type Member } from '../support/members.ts';
+import { TestWorld, type Member } from '../support/members.ts';
 import { until } from '../support/until.ts';
 import { why } from '../support/why.ts';
 
@@ -70,17 +70,14 @@ test('an app that fills its disk again and again has the code disk, also while i
 });
 
 describe('a service', () => {
-  const service = { name: 'causes-db', secret: 'causes-db-credentials' };
+  const service = 'causes-db';
 
   test('whose Secret is gone has the code secret-missing, and an app that needs it waits for binding-not-ready', async () => {
-    const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: service.secret, namespace: place.space } };
-    await applyAsAdmin({ ...secret, stringData: { password: 'p' } });
-    await developer.kf.ok('cups', service.name, '--from-secret', service.secret);
-    await kubectl('delete', 'secret', '-n', place.space, service.secret);
-    await until('the missing Secret', async () => (await why(developer.kf, '--service', service.name)).cause === 'secret-missing');
+    await serviceWithoutSecret(developer.kf, place.space, service);
+    await until('the missing Secret', async () => (await why(developer.kf, '--service', service)).cause === 'secret-missing');
     const ran = await developer.kf.run(['push', 'causes-bound', '-o', sample, '-m', '64M', '--no-start']);
     expect(ran.code).toBe(0);
-    await developer.kf.run(['bind-service', 'causes-bound', service.name]);
+    await developer.kf.run(['bind-service', 'causes-bound', service]);
     expect((await developer.kf.run(['start', 'causes-bound'])).code).toBe(1);
     expect(await why(auditor.kf, 'causes-bound')).toMatchObject({ state: 'failed', cause: 'binding-not-ready' });
   });

@@ -1,7 +1,9 @@
 // What provokes causes of failures on a real cluster, for the tests and the bench of `kf why`.
 
 import { execFileSync } from 'node:child_process';
-import { ringEnv } from './kf.ts';
+import type { KubeObject } from '../../src/lib/api/object.ts';
+import { kubectl, kubectlJson, ringEnv, type Kf } from './kf.ts';
+import { applyAsAdmin } from './members.ts';
 
 /** Makes an image index in the node's registry whose only image is for another kind of processor. @returns its reference for the nodes */
 export function foreignImage(): string {
@@ -20,3 +22,32 @@ export const fullQueue = `exec node -e '${[
   'for (let i = 0; i < 8; i++) require("net").connect(+process.env.PORT, "127.0.0.1");',
   'process.nextTick(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)); });',
 ].join(' ')}'`;
+
+/** The GUID of the app that gets no name. */
+export const refusedApp = '5ec0be00-0000-4000-8000-000000000001';
+
+/** Makes an app that cannot end, and after its deletion another one with its name. @returns what lets the first one end */
+export async function takenName(kf: Kf, space: string, name: string): Promise<() => Promise<unknown>> {
+  await kf.ok('create-app', name);
+  const guid = (await kf.ok('app', name, '--guid')).stdout.trim();
+  const { metadata } = await kubectlJson<KubeObject>('get', 'cfapp', '-n', space, guid);
+  const finalizers = (value: readonly string[]) =>
+    kubectl('patch', 'cfapp', '-n', space, guid, '--type=merge', '-p', JSON.stringify({ metadata: { finalizers: value } }));
+  await finalizers([...(metadata.finalizers ?? []), 'example.com/keep']);
+  await kubectl('delete', 'cfapp', '-n', space, guid, '--wait=false');
+  await applyAsAdmin({
+    apiVersion: 'korifi.cloudfoundry.org/v1alpha1',
+    kind: 'CFApp',
+    metadata: { name: refusedApp, namespace: space },
+    spec: { displayName: name, desiredState: 'STOPPED', lifecycle: { type: 'docker', data: { stack: '' } } },
+  });
+  return () => finalizers([]);
+}
+
+/** Makes a service whose credentials are in a Secret of its own, and deletes the Secret. */
+export async function serviceWithoutSecret(kf: Kf, space: string, name: string): Promise<void> {
+  const secret = `${name}-credentials`;
+  await applyAsAdmin({ apiVersion: 'v1', kind: 'Secret', metadata: { name: secret, namespace: space }, stringData: { password: 'p' } });
+  await kf.ok('cups', name, '--from-secret', secret);
+  await kubectl('delete', 'secret', '-n', space, secret);
+}
