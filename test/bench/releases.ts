@@ -4,7 +4,7 @@ import { ringEnv } from '../support/kf.ts';
 import { totalOf } from '../support/load.ts';
 import { canaryUnderLoad, faultsOfCanary, faultsOfRoll, repairTimes, rollbackTimes, rollUnderLoad } from '../support/releases.ts';
 import type { Scene } from './scene.ts';
-import { seconds, type Row } from './table.ts';
+import { faultsOfTime, seconds, type Row } from './table.ts';
 
 const rounds = 20;
 
@@ -28,7 +28,7 @@ export async function benchReleases({ developer: kf }: Scene): Promise<Row[]> {
     },
     {
       what: 'canary of 10 % that ends under load',
-      reach: '≤ 10 % of the requests until it is taken back, 0 after that',
+      reach: '≤ 10 % of the requests from its first answer until it is taken back, 0 before and after that',
       measured: `${String(canary.during.failed)} of ${String(canary.during.asked)}, then ${String(canary.after.failed)} of ${String(canary.after.asked)}`,
       faults: faultsOfCanary(canary),
     },
@@ -37,12 +37,14 @@ export async function benchReleases({ developer: kf }: Scene): Promise<Row[]> {
       reach: `≤ ${seconds([repair.own + 10_000])} (own start + 10 s)`,
       measured: seconds([repair.repair]),
       beside: `own start ${seconds([repair.own])}`,
+      faults: faultsOfTime('the good push', repair.repair, repair.own, 10_000),
     },
     {
       what: 'rollback of an app of source while the registry is down, until it serves',
       reach: `≤ ${seconds([back.restart + 5_000])} (restart + 5 s)`,
       measured: seconds([back.rollback]),
       beside: `its restart before ${seconds([back.restart])}`,
+      faults: faultsOfTime('the rollback', back.rollback, back.restart, 5_000),
     },
   ];
 }

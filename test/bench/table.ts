@@ -62,3 +62,8 @@ export function renderTable(results: Results): string {
   const lines = Object.values(results).flatMap(({ when, rows }) => rows.map((row) => `${rowLine(row)} ${when} |`));
   return ['| what | reach | measured: median [min–max] | beside | when |', '| --- | --- | --- | --- | --- |', ...lines, ''].join('\n');
 }
+
+/** What took longer than the time that is measured beside it, and some time more. A busy machine makes both longer. @returns the fault, if it is one */
+export function faultsOfTime(what: string, ms: number, besideMs: number, moreMs: number): string[] {
+  return ms <= besideMs + moreMs ? [] : [`${what} took ${seconds([ms])}, beside ${seconds([besideMs])} and ${seconds([moreMs])} more`];
+}

@@ -49,7 +49,10 @@ export class Load {
     failures: [],
     versions: [],
   };
-  readonly #answers = new Map<string, number>();
+  /** Of each request that is no WebSocket, in the order in which they ended: the version that answered well, or undefined. */
+  readonly outcomes: (string | undefined)[] = [];
+  /** Failures of WebSockets, each of which stays with one instance. */
+  socketFailures = 0;
   readonly #running: Promise<unknown>;
   #session: ClientHttp2Session | undefined;
 
@@ -67,15 +70,6 @@ export class Load {
 
   get versions(): readonly string[] {
     return this.#seen.versions;
-  }
-
-  /** How many requests that version has answered well. */
-  answersOf(version: string): number {
-    return this.#answers.get(version) ?? 0;
-  }
-
-  get failures(): readonly string[] {
-    return this.#seen.failures;
   }
 
   get total(): number {
@@ -117,11 +111,13 @@ export class Load {
   }
 
   #answered(version: string): void {
-    if (!this.#answers.has(version)) this.#seen.versions.push(version);
-    this.#answers.set(version, this.answersOf(version) + 1);
+    if (!this.#seen.versions.includes(version)) this.#seen.versions.push(version);
+    this.outcomes.push(version);
   }
 
   #failed(kind: Kind, what: string): void {
+    if (kind === 'WebSocket') this.socketFailures += 1;
+    else this.outcomes.push(undefined);
     this.#seen.failures.push(`${String(Math.round(performance.now() - this.#began))} ms: ${kind}: ${what}`);
   }
 

@@ -59,6 +59,7 @@ interface App {
   deployment: { phase: string };
 }
 
+/** Requests that have ended, without the messages of WebSockets: these stay with one instance. */
 interface Counted {
   asked: number;
   failed: number;
@@ -67,22 +68,65 @@ interface Counted {
 }
 
 export interface CanaryRun {
-  /** From the begin of the canary until the gateway has left it. */
+  /** From the begin of the deployment until the canary answers for the first time. */
+  before: Counted;
+  /** From the canary's first answer until its last one, or the last failure before its return. */
   during: Counted;
   after: Counted;
+  /** Of WebSockets, which the version before holds all the time. */
+  socketFailures: number;
 }
 
 const sharePercent = 10;
 
-/** What a canary that breaks did not keep: whatever the machine, no more than its share of the requests fails, and none after its return. */
-export function faultsOfCanary({ during, after }: CanaryRun): string[] {
+/** How many of so many requests can reach the canary: the gateway draws for each. More than four standard deviations above the mean are no chance. */
+const mostOf = (asked: number): number => {
+  const share = sharePercent / 100;
+  return asked * share + 4 * Math.sqrt(asked * share * (1 - share));
+};
+
+/**
+ * What a canary that breaks did not keep: whatever the machine, no more than its share of the requests fails, all while it has requests. What fails is an
+ * answer of the gateway, and names no version: but all that the version before has not answered well must be the canary's.
+ */
+export function faultsOfCanary({ before, during, after, socketFailures }: CanaryRun): string[] {
   const of = ({ failed, asked }: Counted): string => `${String(failed)} of ${String(asked)} requests failed`;
+  const notBefore = during.failed + during.byCanary;
+  const shared = `while the canary had ${String(sharePercent)} % of them`;
   return [
     ...(during.byCanary === 0 ? ['no user has seen the canary'] : []),
-    ...(during.failed * 100 > during.asked * sharePercent ? [`${of(during)} while the canary had ${String(sharePercent)} % of them`] : []),
+    ...(before.failed === 0 ? [] : [`${of(before)} before the canary had answered any`]),
+    ...(during.failed * 100 > during.asked * sharePercent ? [`${of(during)} ${shared}`] : []),
+    ...(notBefore > mostOf(during.asked)
+      ? [`the version before has not answered ${String(notBefore)} of ${String(during.asked)} requests ${shared}`]
+      : []),
+    ...(socketFailures === 0 ? [] : [`${String(socketFailures)} WebSockets of the version before failed`]),
     ...(after.failed === 0 ? [] : [`${of(after)} after the canary was taken back`]),
     ...(after.byCanary === 0 ? [] : [`the canary answered ${String(after.byCanary)} requests after it was taken back`]),
   ];
+}
+
+/**
+ * Divides what users saw.
+ *
+ * @param outcomes see {@link Load.outcomes}
+ * @param begin how many there were at the begin of the deployment
+ * @param back how many there were when the gateway had left the canary
+ */
+export function partsOf(outcomes: readonly (string | undefined)[], begin: number, back: number, canary: string): Omit<CanaryRun, 'socketFailures'> {
+  const first = outcomes.indexOf(canary, begin);
+  const from = first < 0 ? back : Math.min(first, back);
+  const last = outcomes.slice(from, back).findLastIndex((outcome) => outcome === undefined || outcome === canary);
+  const counted = (some: readonly (string | undefined)[]): Counted => ({
+    asked: some.length,
+    failed: some.filter((outcome) => outcome === undefined).length,
+    byCanary: some.filter((outcome) => outcome === canary).length,
+  });
+  return {
+    before: counted(outcomes.slice(begin, from)),
+    during: counted(outcomes.slice(from, from + last + 1)),
+    after: counted(outcomes.slice(back)),
+  };
 }
 
 /** The canary ends by itself after some requests, again and again. @throws Error when it is not taken back */
@@ -91,15 +135,14 @@ export async function canaryUnderLoad(kf: Kf, app: string, ca: string): Promise<
   await kf.ok('set-env', app, 'VERSION', '1');
   await kf.ok('set-env', app, 'ENDS_AFTER', '30');
   const load = new Load(hostOf(app), ca);
-  const counted = (): Counted => ({ asked: load.total, failed: load.failures.length, byCanary: load.answersOf('1.1') });
-  const afterMore = async (requests: number): Promise<Counted> => {
+  const afterMore = async (requests: number): Promise<number> => {
     const enough = load.total + requests;
     await until(`${String(requests)} more requests`, async () => load.total >= enough);
-    return counted();
+    return load.outcomes.length;
   };
   try {
     await until('the first version to be seen', async () => load.versions.length > 0);
-    const begin = counted();
+    const begin = load.outcomes.length;
     await kf.ok('restart', app, '--strategy', 'canary', '--instance-steps', String(sharePercent));
     await until('the canary to be taken back', async () => (await kf.json<App>('app', app)).deployment.phase === 'Failed', 180_000);
     // The failure may be written before the gateway has left the canary, and a request that was sent before lasts 2 s. 60 are sent in a second.
@@ -107,17 +150,11 @@ export async function canaryUnderLoad(kf: Kf, app: string, ca: string): Promise<
     await afterMore(300);
     // A request without an answer fails late.
     await load.end();
-    return { during: between(begin, back), after: between(back, counted()) };
+    return { ...partsOf(load.outcomes, begin, back, '1.1'), socketFailures: load.socketFailures };
   } finally {
     await load.end();
   }
 }
-
-const between = (one: Counted, other: Counted): Counted => ({
-  asked: other.asked - one.asked,
-  failed: other.failed - one.failed,
-  byCanary: other.byCanary - one.byCanary,
-});
 
 interface Instances {
   processes: { instanceDetails: { restarts?: number }[] }[];
