@@ -60,20 +60,20 @@ export function signalAll(words: string, signal: NodeJS.Signals): number {
 /** The controller's process is killed; its kubelet starts it again. */
 export const killControllerProcess = (): number => signalAll('controller.mjs', 'SIGKILL');
 
-/** The controller's pod is deleted at once, without time to release its Lease. */
-export async function deleteControllerPod(): Promise<void> {
-  await kubectl('-n', 'kf-system', 'delete', 'pod', '-l', 'app=kf-controller', '--grace-period=0', '--force', '--wait=false');
+/** Deletes pods at once. @returns how many there were */
+async function deletePods(namespace: string, app: string): Promise<number> {
+  const deleted = await kubectl('-n', namespace, 'delete', 'pod', '-l', `app=${app}`, '--grace-period=0', '--force', '--wait=false', '-o', 'name');
+  return deleted.split('\n').filter((line) => line.startsWith('pod/')).length;
 }
+
+/** The controller's pod is deleted at once, without time to release its Lease. */
+export const deleteControllerPod = (): Promise<number> => deletePods('kf-system', 'kf-controller');
 
 /** The registry's pod, with the gate, is deleted at once; its volume stays. */
-export async function deleteRegistryPod(): Promise<void> {
-  await kubectl('-n', 'kf-system', 'delete', 'pod', '-l', 'app=kf-registry', '--grace-period=0', '--force', '--wait=false');
-}
+export const deleteRegistryPod = (): Promise<number> => deletePods('kf-system', 'kf-registry');
 
 /** The gateway's pod is deleted at once: no route answers until its successor runs. */
-export async function deleteGatewayPod(): Promise<void> {
-  await kubectl('-n', 'kf-node', 'delete', 'pod', '-l', 'app=kf-gateway', '--grace-period=0', '--force', '--wait=false');
-}
+export const deleteGatewayPod = (): Promise<number> => deletePods('kf-node', 'kf-gateway');
 
 async function runInCluster(command: string[]): Promise<string> {
   const init = initOfCluster();

@@ -2,7 +2,8 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { BindsSession, planOf, type BindsOptions, type BindsPlayed } from '../../chaos/binds.ts';
+import { BindsSession, dealtKills, planOf, type BindsOptions, type BindsPlayed } from '../../chaos/binds.ts';
+import { chance } from '../../chaos/seed.ts';
 import type { Ran } from '../../support/kf.ts';
 
 /** kf, and the services that it has bound, by app. */
@@ -48,6 +49,7 @@ const play = (more: Partial<BindsOptions> = {}): Promise<BindsPlayed> => {
     binds: 30,
     meanMs: 0.5,
     pauseMs: 1,
+    leastKills: 0,
     log: () => undefined,
     image: (version) => `sample:${String(version)}`,
     kills: { 'controller killed': kill('killed'), 'controller deleted': kill('deleted') },
@@ -60,8 +62,9 @@ const ofVerb = (...verbs: string[]): string[][] => kf.commands.filter(([verb = '
 describe('a session of pushes and binds', () => {
   test('makes as many pushes and binds as asked, of several apps, each of which begins with a push', async () => {
     const { tally, declared, findings } = await play();
-    expect([ofVerb('push').length, ofVerb('bind-service', 'unbind-service').length, findings]).toEqual([10, 30, []]);
-    expect(tally.made('push') + tally.made('bind-service') + tally.made('unbind-service')).toBe(40);
+    expect([ofVerb('push').length, ofVerb('bind-service', 'unbind-service').length, findings]).toEqual([10, 60, []]);
+    expect([tally.made('bind-service'), tally.made('unbind-service')]).toEqual([30, 30]);
+    expect(tally.made('push') + tally.made('bind-service') + tally.made('unbind-service')).toBe(70);
     expect([...declared.keys()]).toEqual(['binds-a', 'binds-b', 'binds-c', 'binds-d']);
     for (const app of declared.keys()) expect(kf.commands.find(([, name]) => name === app)?.[0]).toBe('push');
     expect([...declared].map(([name, app]) => [name, app?.bound])).toEqual([...declared.keys()].map((name) => [name, kf.bound.get(name)]));
@@ -73,7 +76,7 @@ describe('a session of pushes and binds', () => {
     expect(planOf({ seed: 3, ...ordinary })).toEqual(plan);
     expect(planOf({ seed: 4, ...ordinary })).not.toEqual(plan);
     expect([...plan.values()].flat().filter((step) => step === 'push')).toHaveLength(50);
-    expect([...plan.values()].flat()).toHaveLength(250);
+    expect([...plan.values()].flat()).toHaveLength(450);
   });
 
   test('counts a kill only when a controller was there', async () => {
@@ -86,7 +89,7 @@ describe('a session of pushes and binds', () => {
     kf.codes = [0, 0, 0, 0, 12, 9, 11];
     const { tally, findings } = await play();
     expect([tally.failures.map((failure) => failure.class), findings]).toEqual([[12, 9, 11], []]);
-    expect(tally.commands).toBe(43);
+    expect(tally.commands).toBe(73);
   });
 
   test('reports an error that no kill excuses, also when the repetition succeeds', async () => {
@@ -102,7 +105,28 @@ describe('a session of pushes and binds', () => {
     expect(ofVerb('bind-service')).toEqual([]);
   });
 
-  test('reports that no controller was killed', async () => {
-    expect((await play({ meanMs: 1e9 })).findings).toEqual(['the controller was never killed']);
+  test('goes on binding until each kind of kill has happened often enough, and the process of one pod', async () => {
+    const { kills: counted, findings, declared } = await play({ pushes: 1, binds: 1, meanMs: 5, leastKills: 4 });
+    expect(findings).toEqual([]);
+    expect(counted.get('controller killed')).toBeGreaterThanOrEqual(4);
+    expect(counted.get('controller deleted')).toBeGreaterThanOrEqual(4);
+    expect(kills.join(' ')).toMatch(/(killed ){4}/);
+    expect(ofVerb('bind-service').length).toBeGreaterThan(1);
+    expect(declared.get('binds-a')?.bound).toBe(kf.bound.get('binds-a'));
+  });
+
+  test('reports the kills that have not happened when its time is over', async () => {
+    expect((await play({ meanMs: 1e9, leastKills: 3, mostMs: 20 })).findings).toEqual([
+      'controller killed only 0 times, not 3',
+      'controller deleted only 0 times, not 3',
+      'the process of one pod was killed only 0 times, not 3',
+    ]);
+  });
+
+  test('deals kills of one process in a row, and deletions around them', () => {
+    const dealt = dealtKills(3, chance(5));
+    expect(dealt.toSorted()).toEqual([...Array<string>(3).fill('controller deleted'), ...Array<string>(3).fill('controller killed')]);
+    expect(dealt.join(' ')).toContain('controller killed controller killed controller killed');
+    expect(dealtKills(3, chance(5))).toEqual(dealt);
   });
 });
