@@ -1,7 +1,7 @@
 // `npm run chaos`: kf with faults, on a cluster of its own.
 //   npm run chaos -- [--minutes N] [--seed S]   a session of commands while programs are killed at random (30 minutes)
 //   npm run chaos -- binds [--pushes N] [--binds N] [--seed S]
-//                                               pushes and binds of several apps while the controller is killed (50 pushes, 200 binds)
+//                                               pushes and binds of several apps while the controller is killed (50 pushes, 200 binds and their unbinds)
 //   npm run chaos -- takeover [--rounds N]      the leader of two controllers is cut off or frozen (test/api/takeover.test.ts; 50 rounds)
 //   npm run chaos -- registry [--minutes N]     the registry is away while apps crash and start again (10 minutes)
 //   npm run chaos -- break-glass [--minutes N]  the controller is away before somebody works without it (test/cluster/break-glass.test.ts; 60 minutes)
@@ -17,7 +17,7 @@ import { BindsSession } from './binds.ts';
 import { controllerReady } from './faults.ts';
 import { registryAway } from './registry-away.ts';
 import { chance, seedOfRun } from './seed.ts';
-import { ChaosSession } from './session.ts';
+import { ChaosSession, leastCommands } from './session.ts';
 import type { Declared } from './steps.ts';
 import { asDeclared, baseline, boundAsDeclared, leavesNothing, noOrphans } from './verify.ts';
 
@@ -96,7 +96,9 @@ async function play(minutes: number): Promise<string[]> {
   const started = Date.now();
   const { declared, tally, findings } = await new ChaosSession(kf, { seed, apps, minutes, meanMs, log }).play();
   const missed = [...tally.missedSteps, ...tally.missedFaults].map((what) => `never hit: ${what}`);
-  const wrong = [...findings, ...(await verified(kf, declared, before)), ...missed];
+  const least = leastCommands(minutes);
+  const few = tally.done < least ? [`only ${tally.done} of ${least} commands were made`] : [];
+  const wrong = [...findings, ...(await verified(kf, declared, before)), ...missed, ...few];
   report('chaos.md', `Seed ${seed}, ${minutesSince(started)} minutes.\n\n${tally.render()}`, wrong);
   await kf.remove();
   return wrong;

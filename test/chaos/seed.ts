@@ -1,4 +1,4 @@
-// Reproducible random numbers: the same seed gives the same times.
+// Reproducible random numbers: the same seed gives the same numbers in the same order.
 
 /** Numbers in [0, 1) computed from the seed (mulberry32). */
 export function chance(seed: number): () => number {

@@ -28,27 +28,53 @@ import {
 } from './steps.ts';
 import { Tally } from './tally.ts';
 
-/** The faults that do not end the command itself. */
+/** The faults that do not end the command itself. @returns false when there was nothing to be ended */
 const serverFaults = {
-  'controller killed': async () => void killControllerProcess(),
-  'controller deleted': deleteControllerPod,
-  'registry deleted': deleteRegistryPod,
-  'gateway deleted': deleteGatewayPod,
+  'controller killed': () => Promise.resolve(killControllerProcess() > 0),
+  'controller deleted': async () => (await deleteControllerPod()) > 0,
+  'registry deleted': async () => (await deleteRegistryPod()) > 0,
+  'gateway deleted': async () => (await deleteGatewayPod()) > 0,
   'API server killed': async () => {
     await killApiServer();
-    await apiServerAnswers();
+    return true;
   },
-} satisfies Record<string, () => Promise<void>>;
+} satisfies Record<string, () => Promise<boolean>>;
 type ServerFault = keyof typeof serverFaults;
 type Fault = ServerFault | 'command killed';
 export const faultNames = ['command killed', ...(Object.keys(serverFaults) as ServerFault[])] as const;
+
+const allSteps: ReadonlySet<StepName> = new Set(stepNames);
+/** Variables are a Secret until the next start. */
+const ofController: ReadonlySet<StepName> = new Set(stepNames.filter((step) => step !== 'set-env'));
+
+/** The steps that use what a fault ends. Ready images do not come from the registry: it is deleted to show that no step needs it. */
+const users: Readonly<Record<Fault, ReadonlySet<StepName>>> = {
+  'command killed': allSteps,
+  'controller killed': ofController,
+  'controller deleted': ofController,
+  'registry deleted': new Set(),
+  'gateway deleted': new Set(['push', 'restart', 'start', 'rollback', 'map-route', 'unmap-route']),
+  'API server killed': allSteps,
+};
+
+/** Whether a step uses what the fault ends. */
+export const usesPart = (step: string, fault: string): boolean => users[fault as Fault].has(step as StepName);
+
+/** Injects a fault. @returns whether it hit: something was ended, and the command still ran then */
+export async function isHit(end: () => Promise<boolean>, isRunning: () => boolean): Promise<boolean> {
+  const wasRunning = isRunning();
+  return (await end()) && wasRunning && isRunning();
+}
+
+/** How many commands a session of so many minutes makes at least. */
+export const leastCommands = (minutes: number): number => Math.floor((200 * minutes) / 30);
 
 const waitsForInstances: ReadonlySet<StepName> = new Set(['push', 'restart', 'start', 'rollback', 'scale', 'stop']);
 
 export interface SessionOptions {
   seed: number;
   apps: readonly string[];
-  /** Turns; without it, turns are made until the time is up and each step was hit. */
+  /** Turns; without it, turns are made until the time is up, each step was hit, and there were {@link leastCommands}. */
   turns?: number;
   minutes?: number;
   /** Mean time between two faults. */
@@ -75,7 +101,7 @@ export class ChaosSession {
   readonly #options: SessionOptions;
   readonly #random: () => number;
   readonly #apps: Map<string, Declared | undefined>;
-  readonly #tally = new Tally(faultNames, stepNames);
+  readonly #tally = new Tally(faultNames, stepNames, usesPart);
   readonly #commands: Commands;
   /** Milliseconds of each step without a fault. */
   readonly #quickest = new Map<StepName, number>();
@@ -106,9 +132,10 @@ export class ChaosSession {
     return { declared: this.#apps, tally: this.#tally, findings: this.#commands.findings };
   }
 
-  /** After the time, until each step was hit; a fault can come too late for a quick step. */
+  /** After the time: a fault can come too late for a quick step, and a slow machine makes fewer commands. */
   #isMissing(turn: number): boolean {
-    return turn < 400 && (this.#tally.missedSteps.length > 0 || this.#tally.missedFaults.length > 0);
+    const { missedSteps, missedFaults, done } = this.#tally;
+    return turn < 400 && (missedSteps.length > 0 || missedFaults.length > 0 || done < leastCommands(this.#options.minutes ?? 0));
   }
 
   /** Each step and each fault comes as often as the others: both are dealt from shuffled decks. */
@@ -186,8 +213,9 @@ export class ChaosSession {
     const running = { now: true };
     const inject = async (): Promise<void> => {
       await sleep(delayMs);
-      if (running.now) this.#tally.hit(fault, step);
-      await serverFaults[fault]();
+      if (await isHit(serverFaults[fault], () => running.now)) this.#tally.hit(fault, step);
+      else this.#options.log(`  ${fault} hit nothing`);
+      if (fault === 'API server killed') await apiServerAnswers();
     };
     const injected = inject();
     const ran = await this.#commands.run(args).finally(() => (running.now = false));

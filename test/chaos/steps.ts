@@ -1,4 +1,4 @@
-// What a session does to its apps, and what each app is declared as afterwards. Pure: the same seed gives the same session.
+// What a session does to its apps, and what each app is declared as afterwards. Pure: the same seed gives the same steps in the same order.
 
 export const stepNames = [
   'push',

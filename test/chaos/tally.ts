@@ -11,15 +11,18 @@ export interface Failure {
 export class Tally {
   readonly #faults: readonly string[];
   readonly #steps: readonly string[];
+  readonly #uses: (step: string, fault: string) => boolean;
   readonly #hits = new Map<string, number>();
   readonly #longest = new Map<string, number>();
   readonly #made = new Map<string, number>();
   readonly failures: Failure[] = [];
   commands = 0;
 
-  constructor(faults: readonly string[], steps: readonly string[]) {
+  /** @param uses whether a step uses what a fault ends; default: each uses all */
+  constructor(faults: readonly string[], steps: readonly string[], uses: (step: string, fault: string) => boolean = () => true) {
     this.#faults = faults;
     this.#steps = steps;
+    this.#uses = uses;
   }
 
   hit(fault: string, step: string): void {
@@ -42,9 +45,14 @@ export class Tally {
     return this.#made.get(step) ?? 0;
   }
 
-  /** Steps during which no fault happened. */
+  /** How many steps were made. */
+  get done(): number {
+    return this.#steps.reduce((sum, step) => sum + this.made(step), 0);
+  }
+
+  /** Steps during which nothing ended that they use. */
   get missedSteps(): string[] {
-    return this.#steps.filter((step) => this.#faults.every((fault) => this.hits(fault, step) === 0));
+    return this.#steps.filter((step) => this.#faults.every((fault) => !this.#uses(step, fault) || this.hits(fault, step) === 0));
   }
 
   /** Faults that happened in no step. */
@@ -61,7 +69,7 @@ export class Tally {
       line(['step', 'made', ...this.#faults, 'longest, s']),
       line(['---', '---', ...this.#faults.map(() => '---'), '---']),
       ...this.#steps.map((step) => line([step, this.made(step), ...this.#faults.map((fault) => this.hits(fault, step)), seconds(step)])),
-      line(['all', this.#steps.reduce((sum, step) => sum + this.made(step), 0), ...this.#faults.map(total), '']),
+      line(['all', this.done, ...this.#faults.map(total), '']),
       `${this.commands} commands; ${this.failures.length} ended with an error and were run again:`,
       ...this.failures.map((one) => `  ${one.command} (${one.fault}): class ${one.class}, ${one.message}`),
     ].join('\n');
