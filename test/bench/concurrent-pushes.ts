@@ -2,7 +2,7 @@
 // pushes leave the processor to the cluster: developers push from machines of their own.
 
 import { auditEnd, auditFrom, type AuditEntry } from '../support/audit.ts';
-import { kubectlJson, type Kf } from '../support/kf.ts';
+import { kubectlJson, type Kf, type Ran } from '../support/kf.ts';
 import type { Scene } from './scene.ts';
 import { seconds, type Row } from './table.ts';
 import { apiServerUsage, controllerUsage } from './usage.ts';
@@ -99,6 +99,13 @@ export interface Pushes {
   isReal: boolean;
 }
 
+/** Pushes that failed, each with its end. */
+export const faultsOfPushes = (ran: readonly Pick<Ran, 'code' | 'stderr'>[]): string[] => {
+  const failed = ran.filter(({ code }) => code !== 0);
+  const ends = failed.slice(0, 3).map(({ code, stderr }) => `${String(code)} ${stderr.trim().split('\n')[0] ?? ''}`);
+  return failed.length === 0 ? [] : [`${String(failed.length)} of ${String(ran.length)} pushes failed: ${ends.join('; ')}`];
+};
+
 export async function concurrentPushes(pushes: Pushes): Promise<Row[]> {
   const { kf, space, image, howMany, isReal } = pushes;
   const before = await cpuSeconds();
@@ -130,6 +137,7 @@ export async function concurrentPushes(pushes: Pushes): Promise<Row[]> {
       reach: '0 failures',
       measured: `${String(failed.length)} failures`,
       beside: `each ${seconds(ran.map(({ milliseconds }) => milliseconds))}`,
+      faults: faultsOfPushes(ran),
     },
     {
       what: `the controller's own time for each of these ${String(howMany)}`,

@@ -2,7 +2,7 @@
 // for a push. Also how long a space with 1,000 stopped apps takes to be deleted. On a cluster of its own.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Kf, kubectl, kubectlJson, ringEnv } from '../support/kf.ts';
+import { Kf, kubectl, kubectlJson, ringEnv, type Ran } from '../support/kf.ts';
 import type { ClusterEnv } from '../support/local-cluster.ts';
 import type { ClusterShape } from '../support/rings.ts';
 import { until } from '../support/until.ts';
@@ -60,16 +60,31 @@ const readyApps = async (): Promise<number> => {
   return text.split('\n').filter((line) => line === 'True').length;
 };
 
+const deletionMs = 60_000;
+
+/** A deletion that does not end well, or that lasts longer without saying what blocks it. That the contents are being removed is no answer. */
+export function faultsOfDeletion({ code, stdout, stderr, milliseconds }: Ran, left: string): string[] {
+  const said = [...`${stdout}\n${stderr}`.matchAll(/Waiting: (.*)|is still being deleted: (.*)/g)].map(([, waiting, still]) => waiting ?? still ?? '');
+  const isNamed = said.some((reason) => !/ is being deleted|contents are being removed/.test(reason));
+  return [
+    ...(code === 0 && left !== '' ? ['the namespace of the deleted space is still there'] : []),
+    ...((code !== 0 || milliseconds > deletionMs) && !isNamed
+      ? [`the deletion ended with ${String(code)} after ${seconds([milliseconds])}, and nothing was named that blocks it`]
+      : []),
+  ];
+}
+
 async function deletionRow(admin: Kf): Promise<Row> {
   const guid = await newSpace(admin, 'bench-stopped');
   await addApps(guid, 0, 1000);
-  const { milliseconds } = await admin.ok('delete-space', 'bench-stopped', '-o', ringEnv('KF_TEST_ORG'), '-f');
+  const ran = await admin.run(['delete-space', 'bench-stopped', '-o', ringEnv('KF_TEST_ORG'), '-f']);
   const left = await kubectl('get', 'namespace', guid, '--ignore-not-found');
   return {
     what: '`kf delete-space` of 1,000 stopped apps',
     reach: '≤ 60 s',
-    measured: seconds([milliseconds]),
+    measured: seconds([ran.milliseconds]),
     beside: left === '' ? 'its namespace is gone' : 'its namespace is still there',
+    faults: faultsOfDeletion(ran, left),
   };
 }
 
