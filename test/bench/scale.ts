@@ -64,7 +64,9 @@ const deletionMs = 60_000;
 
 /** A deletion that does not end well, or that lasts longer without saying what blocks it. That the contents are being removed is no answer. */
 export function faultsOfDeletion({ code, stdout, stderr, milliseconds }: Ran, left: string): string[] {
-  const said = [...`${stdout}\n${stderr}`.matchAll(/Waiting: (.*)|is still being deleted: (.*)/g)].map(([, waiting, still]) => waiting ?? still ?? '');
+  const said = [...`${stdout}\n${stderr}`.matchAll(/Waiting: (.*)|is still being deleted: (.*)/g)].map(
+    ([, waiting, still]) => waiting ?? still ?? '',
+  );
   const isNamed = said.some((reason) => !/ is being deleted|contents are being removed/.test(reason));
   return [
     ...(code === 0 && left !== '' ? ['the namespace of the deleted space is still there'] : []),

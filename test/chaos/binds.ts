@@ -133,11 +133,12 @@ export class BindsSession {
     const { seed, meanMs, leastKills = usualLeast } = this.#options;
     // Other numbers than those of the plan, so that the times do not follow from it.
     const random = chance(seed + 1);
-    for (let dealt: (keyof Kills)[] = []; ; ) {
+    for (let dealt: (keyof Kills)[] = []; ;) {
       if (dealt.length === 0) dealt = dealtKills(leastKills, random);
       const kill = dealt.shift() ?? 'controller killed';
       await sleep(-Math.log(1 - random()) * meanMs, undefined, { signal: done }).catch(() => undefined);
-      while (!done.aborted && !(await this.#kill(kill))) await sleep(meanMs / triesPerMean, undefined, { signal: done }).catch(() => undefined);
+      while (!done.aborted && !(await this.#kill(kill)))
+        await sleep(meanMs / triesPerMean, undefined, { signal: done }).catch(() => undefined);
       if (done.aborted) return;
     }
   }

@@ -62,7 +62,19 @@ export const killControllerProcess = (): number => signalAll('controller.mjs', '
 
 /** Deletes pods at once. @returns how many there were */
 async function deletePods(namespace: string, app: string): Promise<number> {
-  const deleted = await kubectl('-n', namespace, 'delete', 'pod', '-l', `app=${app}`, '--grace-period=0', '--force', '--wait=false', '-o', 'name');
+  const deleted = await kubectl(
+    '-n',
+    namespace,
+    'delete',
+    'pod',
+    '-l',
+    `app=${app}`,
+    '--grace-period=0',
+    '--force',
+    '--wait=false',
+    '-o',
+    'name',
+  );
   return deleted.split('\n').filter((line) => line.startsWith('pod/')).length;
 }
 

@@ -113,7 +113,12 @@ export function faultsOfCanary({ before, during, after, socketFailures }: Canary
  * @param begin how many there were at the begin of the deployment
  * @param back how many there were when the gateway had left the canary
  */
-export function partsOf(outcomes: readonly (string | undefined)[], begin: number, back: number, canary: string): Omit<CanaryRun, 'socketFailures'> {
+export function partsOf(
+  outcomes: readonly (string | undefined)[],
+  begin: number,
+  back: number,
+  canary: string,
+): Omit<CanaryRun, 'socketFailures'> {
   const first = outcomes.indexOf(canary, begin);
   const from = first < 0 ? back : Math.min(first, back);
   const last = outcomes.slice(from, back).findLastIndex((outcome) => outcome === undefined || outcome === canary);

@@ -13,7 +13,11 @@ test.each([
   ['that was not named', { ms: undefined }, ['oom was not named']],
   ['that was named late', { ms: 10_100 }, ['oom was named 10.1 s after its first sign']],
   ['that was named wrong before', { wrong: ['signal'] }, ['oom was called signal']],
-  ['that was only named wrong', { ms: undefined, wrong: ['signal', 'disk'] }, ['oom was not named', 'oom was called signal', 'oom was called disk']],
+  [
+    'that was only named wrong',
+    { ms: undefined, wrong: ['signal', 'disk'] },
+    ['oom was not named', 'oom was called signal', 'oom was called disk'],
+  ],
 ])('a cause %s is a fault', (_what, more, faults) => {
   expect(faultsOfCauses([seen, { ...seen, ...more }])).toEqual(faults);
 });

@@ -14,8 +14,14 @@ const ran = { code: 0, stdout: "Waiting: 'bench-stopped' is being deleted\nOK\n"
 
 test.each([
   ['that ended in time', {}],
-  ['that lasted, and said what blocked it', { milliseconds: 90_000, stdout: "Waiting: Pod 'x' has the finalizer 'example.org/hold'.\nOK\n" }],
-  ['that has not ended, and says what blocks it', { code: 1, milliseconds: 300_000, stderr: "Space 'x' is still being deleted: still to go: pods." }],
+  [
+    'that lasted, and said what blocked it',
+    { milliseconds: 90_000, stdout: "Waiting: Pod 'x' has the finalizer 'example.org/hold'.\nOK\n" },
+  ],
+  [
+    'that has not ended, and says what blocks it',
+    { code: 1, milliseconds: 300_000, stderr: "Space 'x' is still being deleted: still to go: pods." },
+  ],
 ])('a deletion %s has no fault', (_what, more) => {
   expect(faultsOfDeletion({ ...ran, ...more }, '')).toEqual([]);
 });

@@ -37,13 +37,21 @@ test('a canary that breaks has no fault as long as only its share fails, and not
 });
 
 test.each([
-  ['more than its share', { during: { ...during, failed: 101, byCanary: 20 } }, ['101 of 1000 requests failed while the canary had 10 % of them']],
+  [
+    'more than its share',
+    { during: { ...during, failed: 101, byCanary: 20 } },
+    ['101 of 1000 requests failed while the canary had 10 % of them'],
+  ],
   [
     'a failure beside its own requests',
     { during: { ...during, failed: 98, byCanary: 41 } },
     ['the version before has not answered 139 of 1000 requests while the canary had 10 % of them'],
   ],
-  ['a failure before its first answer', { before: { ...before, failed: 1 } }, ['1 of 200 requests failed before the canary had answered any']],
+  [
+    'a failure before its first answer',
+    { before: { ...before, failed: 1 } },
+    ['1 of 200 requests failed before the canary had answered any'],
+  ],
   ['a WebSocket of the version before', { socketFailures: 1 }, ['1 WebSockets of the version before failed']],
   ['a failure after its return', { after: { ...after, failed: 1 } }, ['1 of 300 requests failed after the canary was taken back']],
   ['a return that has not happened', { after: { ...after, byCanary: 30 } }, ['the canary answered 30 requests after it was taken back']],
@@ -54,7 +62,24 @@ test.each([
 
 test('only what ends between the first answer of a canary and its last one, or its last failure, counts for its share', () => {
   const [old, canary, failed] = ['1.0', '1.1', undefined];
-  const outcomes = [failed, old, /* begins */ old, failed, old, canary, old, failed, canary, old, failed, old, old, /* back */ old, failed, canary];
+  const outcomes = [
+    failed,
+    old,
+    /* begins */ old,
+    failed,
+    old,
+    canary,
+    old,
+    failed,
+    canary,
+    old,
+    failed,
+    old,
+    old,
+    /* back */ old,
+    failed,
+    canary,
+  ];
   expect(partsOf(outcomes, 2, 13, canary)).toEqual({
     before: { asked: 3, failed: 1, byCanary: 0 },
     during: { asked: 6, failed: 2, byCanary: 2 },
