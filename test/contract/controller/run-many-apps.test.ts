@@ -2,8 +2,10 @@
 
 import { afterEach, expect, test, vi } from 'vitest';
 import { Store } from '../../../src/controller/runtime/store.ts';
-import { configMapType, secretType } from '../../../src/lib/api/core.ts';
+import { configMapType, secretType, serviceType, statefulSetType } from '../../../src/lib/api/core.ts';
 import { kinds, labels } from '../../../src/lib/api/group.ts';
+import type { KubeObject } from '../../../src/lib/api/object.ts';
+import { podType } from '../../../src/lib/api/pod-kind.ts';
 import { processGuid } from '../../../src/lib/api/names.ts';
 import { ns, appGuid, startRunScene, type RunScene } from './run-scene.ts';
 import { settled } from './settled.ts';
@@ -14,7 +16,34 @@ afterEach(async () => {
   await scene.stop();
 });
 
-/** Adds stopped apps, each with a process and a route of its own. */
+/** What other apps own beside their processes and routes: no reconciler of the scene works on it, but a look at all of a kind would meet it. */
+async function addOwned(name: string): Promise<void> {
+  const { cluster } = scene;
+  const process = processGuid(name, 'web');
+  const own = { namespace: ns, labels: { [labels.appGuid]: name, [labels.processGuid]: process } };
+  const of = { appRef: { name } };
+  const lifecycle = { type: 'docker' as const, data: { stack: '' } };
+  await cluster.create(kinds.package, { metadata: { ...own, name: `${name}-package` }, spec: { ...of, type: 'docker' } });
+  await cluster.create(kinds.build, {
+    metadata: { ...own, name: `${name}-build` },
+    spec: { ...of, packageRef: { name: `${name}-package` }, stagingMemoryMB: 64, stagingDiskMB: 64, lifecycle },
+  });
+  await cluster.create(kinds.task, { metadata: { ...own, name: `${name}-task` }, spec: { ...of, command: 'true' } });
+  // Of another runner, and of a process that is gone: nobody makes a set of it, and nobody takes it away.
+  await cluster.create(kinds.appWorkload, {
+    metadata: { ...own, name: `${name}-workload` },
+    spec: { GUID: `${process}-gone`, appGUID: name, processType: 'web', version: '1', image: 'good:1', instances: 0, runnerName: 'other' },
+  });
+  const template = { metadata: { labels: own.labels }, spec: { containers: [] } };
+  await cluster.create(statefulSetType, {
+    metadata: { ...own, name: `${name}-set` },
+    spec: { replicas: 0, selector: { matchLabels: own.labels }, template },
+  });
+  await cluster.create(podType, { metadata: { ...own, name: `${name}-set-0` }, spec: { containers: [] }, status: { phase: 'Running' } });
+  await cluster.create(serviceType, { metadata: { ...own, name: `${name}-service` }, spec: {} });
+}
+
+/** Adds stopped apps, each with a process, a route, and objects of all kinds that belong to apps. */
 async function addApps(howMany: number): Promise<void> {
   const { cluster } = scene;
   for (let index = 0; index < howMany; index += 1) {
@@ -49,6 +78,7 @@ async function addApps(howMany: number): Promise<void> {
         destinations: [{ guid: `${name}-dest`, appRef: { name }, processType: 'web' }],
       },
     });
+    await addOwned(name);
   }
 }
 
@@ -100,6 +130,9 @@ test(`a change and a push of one app cost the same beside ${String(many)} others
   await scene.stop();
   const beside = await measured(many);
   expect(scene.cluster.all(kinds.app)).toHaveLength(many + 1);
+  // Whoever looks at all of a kind meets them: nobody has removed them.
+  for (const type of [kinds.appWorkload, statefulSetType, podType, kinds.build, kinds.task, kinds.package, serviceType])
+    expect(scene.cluster.all<KubeObject>(type).length, type.kind).toBeGreaterThanOrEqual(many);
   expect(scene.cluster.peek(configMapType, ns, `${appGuid}-revisions`)).toBeDefined();
   // A single look at all others would add their number; the number of looks while a push waits differs a little.
   expect(beside.label.objects - alone.label.objects).toBeLessThan(many / 2);
