@@ -93,6 +93,6 @@ export interface Instances {
   steadySince(): number;
   /** Removes an instance although its end is not confirmed, because its node does not answer any more. */
   abandon(ns: string, instance: Instance): Promise<void>;
-  /** First and last lines of a failing instance's log; empty when there are none. */
+  /** First and last lines of the container of an instance that fails, which may be a sidecar; empty when there are none. */
   logEnds(ns: string, instance: Instance): Promise<LogEnds>;
 }

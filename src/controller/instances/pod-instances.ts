@@ -2,7 +2,7 @@
 
 import type { KubeObject, Stored } from '../../lib/api/object.ts';
 import { statefulSetType, type KubeEvent } from '../../lib/api/core.ts';
-import { podType, type Pod } from '../../lib/api/pod-kind.ts';
+import { podType, statusOf, type Pod } from '../../lib/api/pod-kind.ts';
 import { causeOfRefusal } from '../../lib/api/causes.ts';
 import { labels } from '../../lib/api/group.ts';
 import { BoundedMap } from '../runtime/bounded-map.ts';
@@ -166,8 +166,10 @@ export function podInstances(context: Context): Instances {
     },
 
     async logEnds(ns, instance) {
-      const status = pods.get(ns, instance.pod)?.status?.containerStatuses?.find(({ name }) => name === 'application');
-      const run = instance.problem?.ofPresentRun === true ? 'present' : 'failed';
+      const { container = 'application', ofPresentRun } = instance.problem ?? {};
+      const pod = pods.get(ns, instance.pod);
+      const status = pod === undefined ? undefined : statusOf(pod, container);
+      const run = ofPresentRun === true ? 'present' : 'failed';
       return (await lastLines(context, { ns, pod: instance.pod }, status, { run })).log;
     },
   };

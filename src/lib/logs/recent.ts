@@ -1,8 +1,7 @@
 // The last lines of all pods of a selector, with the log of each crashed container's previous run, ordered by time.
 
 import pLimit from 'p-limit';
-import { podType } from '../api/pod-kind.ts';
-import type { Pod } from '../api/pod-kind.ts';
+import { podType, statusOf, type Pod } from '../api/pod-kind.ts';
 import type { Stored } from '../api/object.ts';
 import type { ContainerStatus } from '../api/pod.ts';
 import { defined } from '../defined.ts';
@@ -12,7 +11,7 @@ import { gapEntry, noteEntry, timeOf } from './entry.ts';
 import type { LogEntry, LogSource } from './entry.ts';
 import { LogPosition, type StampedLine } from './position.ts';
 import { gapSince, readLog } from './read.ts';
-import { containerLifeOf, goneReason, hasOneLife, lostRuns, statusOf, targetsOf } from './targets.ts';
+import { containerLifeOf, goneReason, hasOneLife, lostRuns, targetsOf } from './targets.ts';
 import type { LogTarget, PodScope, SourceRule } from './targets.ts';
 
 export interface RecentOptions extends PodScope {

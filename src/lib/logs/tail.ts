@@ -1,7 +1,6 @@
 // Follows one container through dropped connections and restarts until its pod has ended or is gone.
 
-import { podType } from '../api/pod-kind.ts';
-import type { Pod } from '../api/pod-kind.ts';
+import { podType, statusOf, type Pod } from '../api/pod-kind.ts';
 import type { ContainerStateTerminated } from '../api/pod.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import { defined } from '../defined.ts';
@@ -12,7 +11,7 @@ import { LogPosition } from './position.ts';
 import { firstTime, gapSince, readLog } from './read.ts';
 import type { ReadOutcome } from './read.ts';
 import { gapAtStart, Rotations, Traffic, wasPresent } from './rotation.ts';
-import { containerLifeOf, goneReason, hasOneLife, isFinished, lostRuns, statusOf } from './targets.ts';
+import { containerLifeOf, goneReason, hasOneLife, isFinished, lostRuns } from './targets.ts';
 import type { ContainerLife, LogTarget, PodBoard } from './targets.ts';
 
 export interface TailOptions {

@@ -3,7 +3,7 @@
 import type { Pod } from '../api/pod-kind.ts';
 import type { Stored } from '../api/object.ts';
 import type { ContainerStatus } from '../api/pod.ts';
-import { podType } from '../api/pod-kind.ts';
+import { podType, statusOf } from '../api/pod-kind.ts';
 import { defined } from '../defined.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import { watchUntil } from '../kube/watch-list.ts';
@@ -33,11 +33,6 @@ export interface ContainerLife {
 
 export function containersOf(pod: Pod): string[] {
   return [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])].map(({ name }) => name);
-}
-
-export function statusOf(pod: Pod, container: string): ContainerStatus | undefined {
-  const { initContainerStatuses = [], containerStatuses = [] } = pod.status ?? {};
-  return [...initContainerStatuses, ...containerStatuses].find(({ name }) => name === container);
 }
 
 /** When a run that has ended began. */

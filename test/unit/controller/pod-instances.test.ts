@@ -8,6 +8,7 @@ import {
   podsOfApp,
   watchInstancesOfApps,
 } from '../../../src/controller/instances/pod-instances.ts';
+import { withLines } from '../../../src/controller/instances/failed-check.ts';
 import type { Problem } from '../../../src/controller/instances/instances.ts';
 import { Memory } from '../../../src/controller/runtime/memory.ts';
 import type { Context } from '../../../src/controller/runtime/reconciler.ts';
@@ -215,5 +216,34 @@ describe('the log of an instance', () => {
     limit.abort();
     expect(await ends).toMatchObject({ tail: ['no database'] });
     expect(timeout).toHaveBeenCalledExactlyOnceWith(5 * seconds);
+  });
+
+  test('and the cause are those of the container that failed, a sidecar or the app, and not of another one', async () => {
+    const ended = { terminated: { exitCode: 127, reason: 'Error', startedAt: '', finishedAt: '2030-01-01T00:00:00Z' } };
+    const running = { running: { startedAt: '2030-01-01T00:00:00Z' } };
+    const sidecar = { ...container, name: 'sidecar-0-proxy-s' };
+    const app = { ...container, containerID: 'x' };
+    const ran = { ...sidecar, containerID: 'y' };
+    const lines: Record<string, string> = { application: 'page not found', [sidecar.name]: 'I end' };
+    const logs = (_ns: string, _pod: string, { container: read }: { container: string }) =>
+      Promise.resolve([Buffer.from(`${lines[read] ?? ''}\n`)]);
+    const seam = podInstances({ ...context, signal: new AbortController().signal, cluster: { logs } } as unknown as Context);
+    const toldWith = async (status: NonNullable<Pod['status']>): Promise<[lines: readonly string[], cause: string]> => {
+      putPod('a-0', status);
+      const [instance] = seam.of('s', 'p', () => ({ startSeconds: 60 }));
+      if (instance?.problem === undefined) throw new Error('There is no problem.');
+      const log = await seam.logEnds('s', instance);
+      return [log.tail, withLines(instance.problem, log, { startSeconds: 60 }).cause];
+    };
+    const started = { ...app, started: true, state: running };
+    const ofSidecar = { containerStatuses: [started], initContainerStatuses: [{ ...ran, state: ended }] };
+    expect(await toldWith(ofSidecar)).toEqual([['I end'], 'exit-code']);
+    lines[sidecar.name] = 'sh: 1: nope: not found';
+    expect(await toldWith(ofSidecar)).toEqual([['sh: 1: nope: not found'], 'command-not-found']);
+    const ofApp = { containerStatuses: [{ ...app, state: ended }], initContainerStatuses: [{ ...ran, state: running }] };
+    expect((await toldWith(ofApp))[0]).toEqual(['page not found']);
+    const pulling = { waiting: { reason: 'ErrImagePull', message: 'connection reset' } };
+    const neverRan = { containerStatuses: [started], initContainerStatuses: [{ ...sidecar, state: pulling }] };
+    expect((await toldWith(neverRan))[0]).toEqual([]);
   });
 });

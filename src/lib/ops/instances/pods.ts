@@ -2,7 +2,7 @@
 
 import type { IndexedInstance } from '../../api/app.ts';
 import { runningSince, startingSince } from '../../api/instance-since.ts';
-import { podType, type Pod } from '../../api/pod-kind.ts';
+import { podType, statusOf, type Pod } from '../../api/pod-kind.ts';
 import { labels } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
 import type { ContainerStatus } from '../../api/pod.ts';
@@ -11,7 +11,6 @@ import { defined } from '../../defined.ts';
 import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { ContainerPlace } from '../../kube/last-run.ts';
-import { statusOf } from '../../logs/targets.ts';
 import type { SpaceSession } from '../../session/session.ts';
 
 const options = ({ space, signal }: SpaceSession, app: Stored<CFApp>) => ({
