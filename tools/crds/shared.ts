@@ -184,6 +184,7 @@ export const instancesStatus = map(
       reason: string(),
       cause: causeCode,
       pod: string(),
+      container: string({ description: 'the sidecar that failed, with exitCode; left out: the app' }),
       node: string(),
       generation: string(),
     }),

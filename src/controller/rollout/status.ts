@@ -5,7 +5,7 @@ import { causeOfReason } from '../../lib/api/causes.ts';
 import { deploymentFailures, otherProcessFailed } from '../../lib/api/group.ts';
 import type { CanaryProgress } from '../../lib/api/rollout.ts';
 import { countInstances, instanceLimits } from '../../lib/api/app.ts';
-import { podSelectorOf } from '../../lib/api/names.ts';
+import { podSelectorOf, sidecarOf } from '../../lib/api/names.ts';
 import { cutText } from '../../lib/api/text.ts';
 import type { DeploymentStatus, GenerationStatus, InstanceCounts, InstanceStatus } from '../../lib/api/types.generated.ts';
 import type { CFProcess, CFProcessStatus } from '../../lib/api/types.generated.ts';
@@ -23,6 +23,12 @@ const valid = (text: string | undefined): string | undefined => (text === undefi
 
 const rank: Record<InstanceStatus['state'], number> = { RUNNING: 0, STARTING: 1, CRASHED: 2, DOWN: 3 };
 
+/** The exit code of a sidecar that failed, which is named, otherwise that of the app. */
+function endOf({ problem, exitCode }: Instance): { container?: string | undefined; exitCode: number | undefined } {
+  const { container } = problem ?? {};
+  return container === undefined || sidecarOf(container) === undefined ? { exitCode } : { container, exitCode: problem?.exitCode };
+}
+
 function statusOf(instance: Instance): InstanceStatus {
   const since = valid(instance.since);
   return {
@@ -33,7 +39,7 @@ function statusOf(instance: Instance): InstanceStatus {
     generation: instance.generation,
     ...defined({ timestamp: since, node: instance.node }),
     ...(instance.details === undefined ? {} : { details: cutText(instance.details, instanceLimits.detailCharacters) }),
-    ...defined({ reason: instance.reason, cause: instance.problem?.cause, exitCode: instance.exitCode }),
+    ...defined({ reason: instance.reason, cause: instance.problem?.cause, ...endOf(instance) }),
   };
 }
 

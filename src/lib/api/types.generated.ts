@@ -357,6 +357,10 @@ export interface InstanceStatus {
    */
   cause?: string;
   pod?: string;
+  /**
+   * the sidecar that failed, with exitCode; left out: the app
+   */
+  container?: string;
   node?: string;
   generation?: string;
 }

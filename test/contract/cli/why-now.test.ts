@@ -128,6 +128,17 @@ it('an app whose run wrote more than a mebibyte has the end of it', async () => 
   expect((await asJson('shop')).log).toEqual({ head: lines.slice(0, 10), omitted: 19_961, tail: lines.slice(-30) });
 });
 
+it('an app of which a sidecar fails has the lines of the sidecar', async () => {
+  await scene.ok(...push);
+  const sidecar = 'sidecar-0-proxy-s';
+  await backsOff(crashed.pod);
+  processStatus({ instancesStatus: { '0': { ...crashed, container: sidecar, details: "The sidecar 'proxy' ended with exit code 7." } } });
+  scene.cluster.server.on(`GET /api/v1/namespaces/${ns}/pods/${crashed.pod}/log.*`, (call) =>
+    call.text(`of ${call.query.get('container') ?? ''}\n`),
+  );
+  expect(await asJson('shop')).toMatchObject({ cause: 'exit-code', container: sidecar, log: { tail: [`of ${sidecar}`] } });
+});
+
 it('an app whose instance is on a lost node is explained without its kubelet, which does not answer', async () => {
   await scene.ok(...push);
   await backsOff(crashed.pod);

@@ -191,6 +191,17 @@ describe('a stopped app', () => {
   });
 });
 
+test('an instance of which a sidecar failed has that container with its exit code, and one of which the app failed has only the code', () => {
+  const problem = { reason: 'Crashed', cause: 'exit-code', message: 'It ended.', final: true, exitCode: 3 } as const;
+  const shown = (container: string) => {
+    const failing = instance({ ready: false, state: 'STARTING', exitCode: 1, problem: { ...problem, container } });
+    return instancesStatus([failing], target)['0'];
+  };
+  expect(shown('sidecar-0-proxy-s')).toMatchObject({ container: 'sidecar-0-proxy-s', exitCode: 3 });
+  expect(shown('application')).toMatchObject({ exitCode: 1 });
+  expect(shown('application')).not.toHaveProperty('container');
+});
+
 describe('of two instances with one index', () => {
   const shown = (...instances: Instance[]): [string, string][] =>
     Object.entries(instancesStatus(instances, target)).map(([index, { generation = '' }]) => [index, generation]);

@@ -56,7 +56,7 @@ export function ofInstances(
   if (worst === undefined) return undefined;
   const { index, process, status } = worst;
   const { processType } = process.spec;
-  const { reason, details, timestamp: since, exitCode, pod } = status;
+  const { reason, details, timestamp: since, exitCode, pod, container } = status;
   const cause = causeSoFar(status);
   const told = (what: string): string =>
     `Instance ${String(index)} of '${processType}' ${what}: ${details ?? reason ?? 'the cause is unknown.'}`;
@@ -73,7 +73,7 @@ export function ofInstances(
     run: 'failed',
     process: processType,
     instance: index,
-    ...defined({ cause, since, exitCode, pod }),
+    ...defined({ cause, since, exitCode, pod, container }),
   };
 }
 
