@@ -38,7 +38,8 @@ export function withLines(problem: Problem, log: LogEnds | undefined, { port }: 
   const lines = log === undefined ? [] : [...log.head, ...log.tail];
   if (problem.cause !== 'not-listening') return { ...problem, cause: causeWithLines(problem.cause, problem.exitCode, lines) };
   const other = portIn(lines);
-  if (other === undefined || port === undefined || other.port === port) return problem;
+  const isOwn = (line: string): boolean => portIn([line])?.port === port;
+  if (other === undefined || port === undefined || lines.some(isOwn)) return problem;
   const says = `The app's own log says that it listens on port ${String(other.port)}; it must listen on the port in $PORT, which is ${String(port)}.`;
   // It may end with the kubelet's words.
   const message = problem.message.endsWith('.') ? problem.message : `${problem.message}.`;

@@ -157,13 +157,37 @@ export function causeWithLines(code: CauseCode, exitCode: number | undefined, li
   return shellCodes.has(exitCode ?? 0) && shellSaysMissing.test(last) ? 'command-not-found' : code;
 }
 
-const listens = /\b(?:listen(?:s|ing)?|running|serving|started|server|bound)\b.*?(?:\bport[ :=]*|:)(\d{2,5})\b(?!\.\d)/i;
+/** Lines about another program, about a port beside that of the app, or about a failure. */
+const isOfOther =
+  /\b(?:connect(?:s|ed|ing)?|connections? (?:to|from|with|pool)|reconnect\w*|wait(?:s|ing)? for|retry\w*|using|calling|fetch\w*|forward\w*|upstream|databases?|db|postgres\w*|mysql|mariadb|mongo\w*|redis|valkey|memcached|rabbit\w*|kafka|amqp|nats|queue|broker|cache|elasticsearch|smtp|debugg\w+|inspector|transport|metrics|prometheus|pprof|health|management|livereload|not|cannot|fail\w*|error|refused|in use)\b/i;
 
-/** The port on which a program says that it listens. */
+const verb = String.raw`\b(?:listen(?:s|ing)|running|serving|start(?:ed|ing)|bound|launched|responding|ready|up)\b`;
+/** What may stand between the verb and the place; anything else could be about something else. */
+const filler = String.raw`(?:[\s:"',=]|\b(?:now|and|for|from|on|at|to|serving|running|https?|tcp|web|development|server|requests|connections|addr|address|url)\b){0,20}?`;
+const anyAddress = String.raw`(?:0\.0\.0\.0|\[::\]|::|\*)`;
+/** Own addresses. A name could be that of another host. */
+const address = String.raw`(?:${anyAddress}|localhost|\[[\da-f:.]+\]|(?:\d{1,3}\.){3}\d{1,3})`;
+/** No part of a time, an address, or a longer number. */
+const port = String.raw`(\d{2,5})(?![\w]|[.:,-]\d)`;
+const scheme = String.raw`(?:(?:https?|h2c|tcp):\/\/)?`;
+
+/** In the words of common frameworks: Spring Boot, Express, Fastify, gunicorn, Uvicorn, Puma, Go's, Flask, Django, ASP.NET, Jetty, PHP. */
+const listens: readonly RegExp[] = [
+  String.raw`${verb}${filler}\bports?(?:\(s\))?["']?\s*[:=]?\s*["']?${port}`,
+  String.raw`${verb}${filler}(?<![\w.-])${scheme}${address}(?::|\s+port\s+)${port}`,
+  String.raw`${verb}${filler}(?<![\w.\]:/-]):${port}`,
+  // Only somebody who listens has this address.
+  String.raw`${verb}.{0,80}?(?<![\w.:-])${scheme}${anyAddress}(?::|\s+port\s+)${port}`,
+  String.raw`\bserver \(${scheme}${address}:${port}\) started`,
+  String.raw`\b(?:listening|running)\s+on\s+(\d{4,5}|80)[\s.!"'})]*$`,
+].map((pattern) => new RegExp(pattern, 'i'));
+
+/** The port on which a program says that it listens. A number in a line about anything else is none. */
 export function portIn(lines: readonly string[]): { port: number; line: string } | undefined {
   for (const line of lines) {
-    const port = Number(listens.exec(line)?.[1] ?? 0);
-    if (port > 0 && port <= 65_535) return { port, line };
+    if (isOfOther.test(line)) continue;
+    const found = Number(listens.map((pattern) => pattern.exec(line)?.[1]).find((text) => text !== undefined) ?? 0);
+    if (found > 0 && found <= 65_535) return { port: found, line };
   }
   return undefined;
 }

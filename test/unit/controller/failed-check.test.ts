@@ -22,3 +22,12 @@ test("a port that the app's own log names follows the kubelet's words as a sente
     /^It did not answer\. The app/,
   );
 });
+
+test('an app that says that it listens on its port, beside another one, has not the wrong port', () => {
+  const both = { ...log, tail: ['listening on :9999', 'listening on 127.0.0.1:8080'] };
+  expect(withLines(problem, both, { startSeconds: 60, port: 8080 })).toEqual(problem);
+});
+
+test.each(['Server waiting for database at db:5432', 'Server started at 10:15:00'])('"%s" names no port of the app', (line) => {
+  expect(withLines(problem, { ...log, tail: [line] }, { startSeconds: 60, port: 8080 })).toEqual(problem);
+});
