@@ -11,6 +11,7 @@ import { until } from '../support/until.ts';
 import { why } from '../support/why.ts';
 
 const registry = ringEnv('KF_CLUSTER_NODE_REGISTRY');
+const privateRegistry = ringEnv('KF_CLUSTER_PRIVATE_REGISTRY');
 const sample = `${registry}/kf/sample:1`;
 const world = new TestWorld();
 let place: { org: string; space: string };
@@ -41,7 +42,12 @@ describe('an app that fails because of', () => {
     ['a policy of the cluster', 'admission', ['-m', refusedMemory, ...worker], /pods of that size are not wanted here/],
     ['something that nobody foresaw', 'unknown', ['-m', gatedMemory, ...worker], /./],
     ['an image for another processor', 'wrong-architecture', ['-o', foreignImage(), ...worker], /s390x|platform/],
-    ['an image that asks for a password', 'image-unauthorized', ['-o', `${ringEnv('KF_CLUSTER_PRIVATE_REGISTRY')}/kf/sample:1`], /./],
+    [
+      'an image that asks for a password',
+      'image-unauthorized',
+      ['-o', `${privateRegistry}/kf/sample:1`],
+      new RegExp(`No credential is configured for '${privateRegistry}'\\.`),
+    ],
     [
       'a registry with a certificate that nobody trusts',
       'registry-certificate',

@@ -20,7 +20,7 @@ import { measureBuild } from '../durations.ts';
 import { bindingsByApp, buildsByApp } from '../relations.ts';
 import { assertBindingsListed, buildEnvironment, buildServices } from './env.ts';
 import { classifyReadError, pinned, readImage, unreadReference, userProblem } from './docker-image.ts';
-import type { ImageFacts } from './docker-image.ts';
+import type { ImageFacts, NamedConfig } from './docker-image.ts';
 import { foreignImageProblem } from '../registry/own-images.ts';
 import { ensureOwner, isOwnedBy } from '../runtime/owner.ts';
 import { wholeIfThere } from '../runtime/whole.ts';
@@ -244,19 +244,19 @@ async function dockerConfigsOf(
   { metadata }: Stored<CFBuild>,
   secrets: readonly { name?: string }[],
   signal: AbortSignal,
-): Promise<string[]> {
+): Promise<NamedConfig[]> {
   const { namespace } = metadata;
   if (stores.of(kinds.build).get(namespace, metadata.name) === undefined) throw new TerminalError('BuildDeleted', 'The build was deleted.');
-  const texts: string[] = [];
+  const configs: NamedConfig[] = [];
   let left = mostConfigBytes;
   for (const { name = '' } of secrets) {
     const text = name === '' ? undefined : (await cluster.get(secretType, namespace, name, signal))?.data?.['.dockerconfigjson'];
     if (text === undefined) continue;
     left -= Buffer.byteLength(text, 'base64');
     if (left < 0) throw new TerminalError('PullSecretsTooLarge', 'The pull secrets of the package have more than 256 KiB together.');
-    texts.push(Buffer.from(text, 'base64').toString('utf8'));
+    configs.push({ text: Buffer.from(text, 'base64').toString('utf8'), from: `Secret '${name}'` });
   }
-  return texts;
+  return configs;
 }
 
 async function fail(context: Context, build: Stored<CFBuild>, reason: BuildFailure['reason'], message: string): Promise<undefined> {

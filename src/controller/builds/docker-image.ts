@@ -1,10 +1,11 @@
 // Builds of packages that are images: finds the digest of the image, and whether the image can run here.
 
+import { defined } from '../../lib/defined.ts';
 import { KfError, messageOf } from '../../lib/errors.ts';
 import { challengeAuthenticator } from '../../lib/oci/auth.ts';
 import { credentialsFromConfig } from '../../lib/oci/credentials.ts';
 import type { RegistryCredentialSource } from '../../lib/oci/credentials.ts';
-import { RegistryError } from '../../lib/oci/errors.ts';
+import { credentialNote, RegistryError } from '../../lib/oci/errors.ts';
 import { directConnection } from '../../lib/oci/http.ts';
 import { formatReference, parseReference } from '../../lib/oci/reference.ts';
 import { RegistryClient } from '../../lib/oci/registry.ts';
@@ -27,21 +28,31 @@ export interface ImageFacts {
   buildMetadata: string;
 }
 
+/** Text of a docker config. */
+export interface NamedConfig {
+  text: string;
+  /** Where it is from, for messages: `Secret 'x'`. */
+  from: string;
+}
+
 export interface ReadOptions {
-  /** Texts of docker configs. The first one with a credential for the registry is used. */
-  dockerConfigs: string[];
+  /** The first one with a credential for the registry is used. */
+  dockerConfigs: readonly (NamedConfig | string)[];
   insecureRegistries: string[];
   /** The architecture that is read from an index, as in GOARCH. */
   architecture: string;
   signal: AbortSignal;
 }
 
-function credentials(configs: readonly string[]): RegistryCredentialSource {
-  const sources = configs.map((text) => credentialsFromConfig(text, 'the pull secret'));
+function credentials(configs: ReadOptions['dockerConfigs']): RegistryCredentialSource {
+  const sources = configs.map((config) => {
+    const { text, from } = typeof config === 'string' ? { text: config, from: undefined } : config;
+    return { source: credentialsFromConfig(text, 'the pull secret'), from };
+  });
   return async (registry) => {
-    for (const source of sources) {
+    for (const { source, from } of sources) {
       const found = await source(registry);
-      if (found !== undefined) return found;
+      if (found !== undefined) return { ...found, ...defined({ from }) };
     }
     return undefined;
   };
@@ -129,20 +140,29 @@ export interface ReadFailure {
   message: string;
 }
 
-/** How to give a credential, or another one. */
-function adviceOn({ answer }: RegistryError, hasCredential: boolean): string {
+/** Which credential was refused, and how to give one, or another one. */
+function adviceOn({ answer }: RegistryError, hasSecret: boolean): string {
   if (answer.status !== 401 && answer.status !== 403) return '';
+  const note = credentialNote(answer);
+  const advice = adviceFor(answer.credential === undefined ? hasSecret : 'sent' in answer.credential);
+  return note === undefined ? advice : ` ${note}${advice}`;
+}
+
+function adviceFor(hasCredential: boolean): string {
   if (hasCredential) return ' Check the user (--docker-username) and the password (CF_DOCKER_PASSWORD).';
   return ' If the registry asks for a user, push with --docker-username USER and set CF_DOCKER_PASSWORD.';
 }
 
-/** A failure is `refused` when it shall end the build. It is `unreachable` without a final answer: the kubelet may reach a registry that the controller cannot. */
-export function classifyReadError(image: string, error: unknown, hasCredential = false): ReadFailure {
+/**
+ * A failure is `refused` when it shall end the build. It is `unreachable` without a final answer: the kubelet may reach a registry that the controller cannot.
+ * @param hasSecret a Secret of the package may have a credential; the error may know which
+ */
+export function classifyReadError(image: string, error: unknown, hasSecret = false): ReadFailure {
   const message = messageOf(error).replace(/\s+/g, ' ').replace(/ \./g, '.').trim();
   if (error instanceof RegistryError)
     return error.temporary()
       ? { kind: 'unreachable', message }
-      : { kind: 'refused', message: `The image '${image}' cannot be read: ${message}${adviceOn(error, hasCredential)}` };
+      : { kind: 'refused', message: `The image '${image}' cannot be read: ${message}${adviceOn(error, hasSecret)}` };
   // kf's own judgement of an answer: no such image, no image for this architecture, an invalid document.
   const isJudged = error instanceof KfError && error.cause === undefined && ['not-found', 'usage', 'upload'].includes(error.code);
   return { kind: isJudged ? 'refused' : 'unreachable', message };

@@ -15,7 +15,7 @@ import type { Expectations, Instance, Problem } from './instances.ts';
 import { defined } from '../../lib/defined.ts';
 import { timestamp } from '../runtime/clock.ts';
 import { lostNodeText, type NodesInMotion } from './nodes.ts';
-import { obstacleOf } from './obstacle.ts';
+import { credentialOfPulls, obstacleOf } from './obstacle.ts';
 import { problemOfReadiness } from './readiness.ts';
 
 /** How long a cause that might go away is watched before it counts as a failure. */
@@ -81,10 +81,12 @@ function waiting(pod: Pod, status: ContainerStatus, { now, firstSeen, wasSeen }:
   const { reason = '', message = '' } = status.state?.waiting ?? {};
   const said = message === '' ? reason : message;
   const isImage = obstacle.reason === 'ImagePull';
+  const cause = isImage ? causeOfPull(`${reason} ${message}`, status.image) : causeOfCreation(message);
+  const credential = cause === 'image-unauthorized' ? `${/[.!?]$/.test(said) ? '' : '.'} ${credentialOfPulls(pod)}` : '';
   const problem = {
     reason: obstacle.reason,
-    cause: isImage ? causeOfPull(`${reason} ${message}`, status.image) : causeOfCreation(message),
-    message: isImage ? `The image ${status.image} cannot be pulled: ${said}` : `The container cannot be created: ${said}`,
+    cause,
+    message: isImage ? `The image ${status.image} cannot be pulled: ${said}${credential}` : `The container cannot be created: ${said}`,
     container: status.name,
   };
   return obstacle.isHopeless ? { ...problem, final: true } : patient(problem, firstSeen(obstacle.cause), now, obstacle.patienceMs);

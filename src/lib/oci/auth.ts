@@ -2,8 +2,8 @@
 
 import { defined } from '../defined.ts';
 import { KfError } from '../errors.ts';
-import type { RegistryCredential, RegistryCredentialSource } from './credentials.ts';
-import { registryError } from './errors.ts';
+import { describeCredential, type RegistryCredential, type RegistryCredentialSource } from './credentials.ts';
+import { registryError, type CredentialUse } from './errors.ts';
 import { type HttpSendUrl, isLoopback, readUpTo } from './http.ts';
 
 /** The rights that a request needs, in the notation of token servers: `repository:a/b:pull,push`. */
@@ -20,6 +20,8 @@ export interface Authenticator {
   headers(scope: Scope): Record<string, string>;
   /** After a 401 with this `WWW-Authenticate`: true when the request may be repeated with new headers. */
   answer(challenge: string | undefined, scope: Scope, signal?: AbortSignal): Promise<boolean>;
+  /** Which credential it has sent, for messages about a refusal. */
+  use(): CredentialUse;
 }
 
 /**
@@ -30,7 +32,9 @@ export function credentialHeader(value: string, via: Via): Record<string, string
   return via === 'proxy' ? { 'X-Kf-Authorization': value } : { Authorization: value };
 }
 
-export const anonymous: Authenticator = { headers: () => ({}), answer: async () => false };
+const noneSent: CredentialUse = { none: 'No credential was sent.' };
+
+export const anonymous: Authenticator = { headers: () => ({}), answer: async () => false, use: () => noneSent };
 
 interface PasswordCredential {
   username: string;
@@ -52,6 +56,7 @@ export function basicAuthenticator(credential: PasswordCredential, via: Via, ren
       header = renewed;
       return isNew;
     },
+    use: () => ({ sent: describeCredential(credential) }),
   };
 }
 
@@ -67,11 +72,13 @@ export interface ChallengeOptions {
 export function challengeAuthenticator(options: ChallengeOptions): Authenticator {
   const byScope = new Map<string, Record<string, string>>();
   let basic: Record<string, string> | undefined;
+  let use = noneSent;
   return {
     headers: (scope) => byScope.get(scopeText(scope)) ?? basic ?? {},
     answer: async (text, scope, signal) => {
       const challenge = parseChallenge(text ?? '');
       const credential = await options.credentials(options.registry);
+      use = useOf(credential, challenge, options.registry);
       if (challenge?.scheme === 'basic') {
         if (basic !== undefined || credential === undefined || !('username' in credential)) return false;
         basic = credentialHeader(basicValue(credential), 'direct');
@@ -82,7 +89,16 @@ export function challengeAuthenticator(options: ChallengeOptions): Authenticator
       byScope.set(scopeText(scope), credentialHeader(`Bearer ${token}`, 'direct'));
       return true;
     },
+    use: () => use,
   };
+}
+
+/** What is done with the credential, if there is one, after a challenge. */
+function useOf(credential: RegistryCredential | undefined, challenge: Challenge | undefined, registry: string): CredentialUse {
+  if (credential === undefined) return { none: `No credential is configured for '${registry}'.` };
+  const sent = describeCredential(credential);
+  if (challenge?.scheme === 'bearer' || (challenge?.scheme === 'basic' && 'username' in credential)) return { sent };
+  return { none: `The registry '${registry}' does not ask for what is configured for it: ${sent}.` };
 }
 
 export interface Challenge {
@@ -148,7 +164,8 @@ async function fetchToken(options: ChallengeOptions, question: TokenQuestion): P
       : { method: 'GET', headers: defined({ Authorization: credential && basicValue(credential) }) };
   if (request.method === 'GET') for (const [name, value] of Object.entries(fields)) url.searchParams.set(name, value);
   const response = await options.sendUrl(url, { ...request, ...signal });
-  if (response.status !== 200) throw await registryError(response, `asking '${url.host}' for a token`);
+  if (response.status !== 200)
+    throw await registryError(response, `asking '${url.host}' for a token`, { credential: useOf(credential, challenge, options.registry) });
   const token = tokenIn((await readUpTo(response.body, MAX_TOKEN_BODY_BYTES)).toString());
   if (token === undefined) throw new KfError('upload', `The token server '${url.host}' answered without a token.`);
   return token;

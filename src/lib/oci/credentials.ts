@@ -7,8 +7,18 @@ import { KfError, messageOf } from '../errors.ts';
 import { canonicalRegistry, DOCKER_HUB } from './reference.ts';
 import { homeFolder } from '../home.ts';
 
-/** User and password, or a refresh token of an OAuth2 token server. */
-export type RegistryCredential = { username: string; password: string } | { identityToken: string };
+/** User and password, or a refresh token of an OAuth2 token server; and for messages where it is from, such as `Secret 'x'`. */
+export type RegistryCredential = ({ username: string; password: string } | { identityToken: string }) & { from?: string };
+
+const longestName = 100;
+
+/** The credential in a message: its user and where it is from, without what is secret. */
+export function describeCredential(credential: RegistryCredential): string {
+  // Quotes and line breaks of a name that others chose are no part of the message.
+  const plain = (name: string): string => name.replaceAll(/['\p{C}]/gu, '?').slice(0, longestName);
+  const who = 'username' in credential ? `user '${plain(credential.username)}'` : 'an identity token';
+  return credential.from === undefined ? who : `${who} of ${credential.from}`;
+}
 
 /** The credential for exactly this registry (`host` or `host:port`), or undefined for none. */
 export type RegistryCredentialSource = (registry: string) => Promise<RegistryCredential | undefined>;

@@ -1,5 +1,6 @@
 // Error answers of registries, and which of them are worth another try.
 
+import { defined } from '../defined.ts';
 import { KfError, messageOf } from '../errors.ts';
 import { type HttpResponse, readUpTo } from './http.ts';
 
@@ -33,6 +34,9 @@ const MAX_ENTRIES = 5;
 /** A value that is not a string counts as empty: an object would be printed as its type. */
 const shortText = (value: unknown): string => (typeof value === 'string' ? value.slice(0, MAX_TEXT_CHARACTERS) : '');
 
+/** Which credential was sent, as in {@link describeCredential}; or a sentence on why none was. */
+export type CredentialUse = { sent: string } | { none: string };
+
 export interface RegistryAnswer {
   status: number;
   entries: RegistryErrorEntry[];
@@ -40,6 +44,8 @@ export interface RegistryAnswer {
   fromRegistry: boolean;
   /** Seconds from `Retry-After`, where given as a number. */
   retryAfterSeconds?: number;
+  /** Left out when it is not known. */
+  credential?: CredentialUse;
 }
 
 /** A registry answered with an error status. */
@@ -69,12 +75,22 @@ export class RegistryError extends KfError {
   }
 }
 
+/** What is known of the request that got an error. */
+interface FailedRequest {
+  isHead?: boolean;
+  credential?: CredentialUse;
+}
+
 /** Reads the answer (at most 64 KiB of it). `doing` is a gerund and its object: `uploading the layer to 'a/b'`. */
-export async function registryError(response: HttpResponse, doing: string, isHead = false): Promise<RegistryError> {
+export async function registryError(
+  response: HttpResponse,
+  doing: string,
+  { isHead = false, credential }: FailedRequest = {},
+): Promise<RegistryError> {
   const body = isHead ? '' : (await readUpTo(response.body, MAX_ERROR_BODY_BYTES).catch(() => Buffer.alloc(0))).toString();
   if (isHead) response.body.resume();
   const { entries, fromRegistry } = parseBody(body);
-  const answer: RegistryAnswer = { status: response.status, entries, fromRegistry };
+  const answer: RegistryAnswer = { status: response.status, entries, fromRegistry, ...defined({ credential }) };
   const after = Number(response.headers['retry-after']);
   if (Number.isFinite(after)) answer.retryAfterSeconds = after;
   return new RegistryError(doing, answer, redact(textOf(answer, body)));
@@ -156,13 +172,23 @@ function fullText({ entries }: RegistryAnswer): string {
   return entries.find(isFullGate)?.message ?? 'the registry has no disk space left';
 }
 
+/** One sentence on the credential of a request that was refused, with its user and where it is from; undefined for other answers. */
+export function credentialNote({ status, credential }: RegistryAnswer): string | undefined {
+  if (status !== 401 && status !== 403) return undefined;
+  if (credential === undefined) return undefined;
+  if ('none' in credential) return credential.none;
+  return status === 401
+    ? `The registry does not know the credential that was sent: ${credential.sent}.`
+    : `The credential that was sent may not do this in this repository: ${credential.sent}.`;
+}
+
 function hintsFor(answer: RegistryAnswer): string[] {
-  if (answer.status === 401) return ['The registry does not know the credential that was sent, or none was sent.'];
+  const note = credentialNote(answer);
+  if (answer.status === 401) return note === undefined ? [] : [note];
   if (answer.entries.some(({ message }) => message.includes('its share of the registry')))
     return ['kf delete APP for apps that are not needed: this also deletes their images.'];
   if (answer.entries.some(({ message }) => message.includes('repositories, the most that are possible')))
     return ['kf delete APP for apps that are not needed: this also deletes their images.'];
   if (answer.entries.some(isFullGate)) return ['An operator can remove the images that nothing uses: kf prune'];
-  if (answer.status === 403) return ['The credential that was sent may not do this in this repository.'];
-  return [];
+  return note === undefined ? [] : [note];
 }

@@ -61,12 +61,17 @@ export class RegistrySession {
 
   async #once(request: RegistryRequest): Promise<HttpResponse> {
     const first = await this.#exchange(request);
-    if (first.status !== 401 || request.expect.includes(401)) return accepted(first, request);
+    if (first.status !== 401 || request.expect.includes(401)) return this.#accepted(first, request);
     // A token may have expired in the middle of an upload, so every request answers a challenge, but only one.
     const again = await this.#authenticator.answer(first.headers['www-authenticate'], request.scope, request.signal);
-    if (!again) return accepted(first, request);
+    if (!again) return this.#accepted(first, request);
     await discard(first);
-    return accepted(await this.#exchange(request), request);
+    return this.#accepted(await this.#exchange(request), request);
+  }
+
+  async #accepted(response: HttpResponse, { expect, doing, method }: RegistryRequest): Promise<HttpResponse> {
+    if (expect.includes(response.status)) return response;
+    throw await registryError(response, doing, { isHead: method === 'HEAD', credential: this.#authenticator.use() });
   }
 
   #exchange(request: RegistryRequest): Promise<HttpResponse> {
@@ -79,11 +84,6 @@ export class RegistrySession {
     if (request.signal) outgoing.signal = request.signal;
     return this.#send(outgoing);
   }
-}
-
-async function accepted(response: HttpResponse, request: RegistryRequest): Promise<HttpResponse> {
-  if (request.expect.includes(response.status)) return response;
-  throw await registryError(response, request.doing, request.method === 'HEAD');
 }
 
 /** Ten percent of jitter, so that many clients that failed together do not return together. */

@@ -8,7 +8,7 @@ import { gzipSync } from 'node:zlib';
 import { pack } from 'tar-stream';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { runFetch, settingsFromEnv } from '../../../src/controller/fetch/fetch.ts';
-import { readImage } from '../../../src/controller/builds/docker-image.ts';
+import { classifyReadError, readImage, type NamedConfig } from '../../../src/controller/builds/docker-image.ts';
 import { digestOf, jsonBlob, MEDIA_TYPES } from '../../../src/lib/oci/descriptor.ts';
 import { basicAuthenticator } from '../../../src/lib/oci/auth.ts';
 import { directConnection } from '../../../src/lib/oci/http.ts';
@@ -141,7 +141,7 @@ describe('the fetch program', () => {
   test('names a missing setting', () => expect(() => settingsFromEnv({})).toThrow('The variable KF_SOURCE is missing.'));
 
   describe('reading an image', () => {
-    const read = (image: string, dockerConfigs: string[] = [JSON.stringify({ auths: { [registry.host]: credential } })]) =>
+    const read = (image: string, dockerConfigs: (string | NamedConfig)[] = [JSON.stringify({ auths: { [registry.host]: credential } })]) =>
       readImage(image, { dockerConfigs, insecureRegistries: [registry.host], architecture: 'amd64', signal: AbortSignal.timeout(5_000) });
 
     test('returns digest, user, TCP ports and labels of a tag', async () => {
@@ -167,6 +167,26 @@ describe('the fetch program', () => {
       const index = registry.putManifest('x/app', 'both', MEDIA_TYPES.index, { manifests: entries });
       const facts = await read(`${registry.host}/x/app:both`);
       expect([facts.digest, facts.architecture]).toEqual([index, expected]);
+    });
+
+    test('that is refused names the user and the Secret of the first credential for the registry, or that there is none', async () => {
+      await push(registry, 'x/app', '1', { layer: Buffer.from('l') });
+      const image = `${registry.host}/x/app:1`;
+      const config = (name: string, host: string, username: string) => {
+        const auth = { username, password: 'falsch' };
+        return { text: JSON.stringify({ auths: { [host]: auth } }), from: `Secret '${name}'` };
+      };
+      const messageWith = async (dockerConfigs: NamedConfig[]): Promise<string> => {
+        const error: unknown = await read(image, dockerConfigs).catch((thrown: unknown) => thrown);
+        return classifyReadError(image, error, dockerConfigs.length > 0).message;
+      };
+      const other = config('other', 'registry.example.com', 'eve');
+      const own = [config('own', registry.host, "bo'b"), config('later', registry.host, 'eve')];
+      const wrong = await messageWith([other, ...own]);
+      expect(wrong).toContain("does not know the credential that was sent: user 'bo?b' of Secret 'own'. Check the user");
+      expect(wrong).not.toMatch(/falsch|eve/);
+      const none = `No credential is configured for '${registry.host}'. If the registry asks for a user, push with --docker-username`;
+      expect([await messageWith([other]), await messageWith([])]).toEqual([expect.stringContaining(none), expect.stringContaining(none)]);
     });
 
     test('reports that an image does not exist, or that the registry refuses without a credential', async () => {

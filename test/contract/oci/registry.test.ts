@@ -88,14 +88,23 @@ test('a token that expires in the middle of a push is renewed', async () => {
 });
 
 test.each([
-  ['a wrong password', { username: 'push.space', password: 'wrong' }],
-  ['no credential', undefined],
-])('%s is reported as a refusal by the registry, after one answer to its challenge', async (_, credential) => {
+  [
+    'a wrong password',
+    { username: 'push.space', password: 'wrong', from: "Secret 'x'" },
+    (): string => "The registry does not know the credential that was sent: user 'push.space' of Secret 'x'.",
+  ],
+  ['no credential', undefined, (): string => `No credential is configured for '${registry.host}'.`],
+  [
+    'a token for tokens',
+    { identityToken: 'secret-token' },
+    (): string => `The registry '${registry.host}' does not ask for what is configured for it: an identity token.`,
+  ],
+])('%s is reported as a refusal by the registry, after one answer to its challenge', async (_, credential, hint) => {
   registry.switches.credential = { scheme: 'basic', ...login };
   await expect(withCredential(credential).headManifest(repository, 't')).rejects.toMatchObject({
     code: 'upload',
     details: { status: 401 },
-    hints: ['The registry does not know the credential that was sent, or none was sent.'],
+    hints: [hint()],
   });
   expect(registry.requests.length).toBeLessThanOrEqual(2);
 });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { classifyReadError, pinned, unreadReference, userProblem } from '../../../src/controller/builds/docker-image.ts';
+import { causeOfBuild } from '../../../src/lib/api/causes.ts';
 import { KfError } from '../../../src/lib/errors.ts';
 import { RegistryError } from '../../../src/lib/oci/errors.ts';
 
@@ -51,6 +52,31 @@ describe('an image that could not be read', () => {
     const error = answer(status);
     const message = `The image 'x' cannot be read: ${error.message}${advice}`;
     expect(classifyReadError('x', error, hasCredential)).toEqual({ kind: 'refused', message });
+  });
+
+  test.each([
+    [
+      401,
+      { sent: "user 'bob' of Secret 'web-image-pull'" },
+      " The registry does not know the credential that was sent: user 'bob' of Secret 'web-image-pull'. Check the user (--docker-username) and the password (CF_DOCKER_PASSWORD).",
+    ],
+    [
+      403,
+      { sent: "user 'bob'" },
+      " The credential that was sent may not do this in this repository: user 'bob'. Check the user (--docker-username) and the password (CF_DOCKER_PASSWORD).",
+    ],
+    [
+      401,
+      { none: "No credential is configured for 'r:5000'." },
+      " No credential is configured for 'r:5000'. If the registry asks for a user, push with --docker-username USER and set CF_DOCKER_PASSWORD.",
+    ],
+    [404, { sent: "user 'bob'" }, ''],
+  ])('with status %i, the message says of the credential %j: %s', (status, credential, said) => {
+    const error = new RegistryError('reading x', { status, entries: [], fromRegistry: true, credential }, `status ${status}`);
+    // A Secret that has none for this registry is no credential.
+    const { message } = classifyReadError('x', error, true);
+    expect(message).toBe(`The image 'x' cannot be read: ${error.message}${said}`);
+    if (status !== 404) expect(causeOfBuild('StagingFailed', message)).toBe('image-unauthorized');
   });
 
   test('is reported in one line', () => {
