@@ -78,8 +78,8 @@ async function addApp(commands: Record<string, string> = { web: 'serve' }, dropl
 const tasks = () => cluster.memory.all(kinds.task);
 const onlyTask = (): CFTask['spec'] | undefined => tasks()[0]?.spec;
 
-/** As the cluster does when the pod of the only unfinished task has ended with that code. */
-async function endTask(exitCode: number): Promise<void> {
+/** As the cluster does when the pod of the only unfinished task has ended with that code, and with these last lines. */
+async function endTask(exitCode: number, message = ''): Promise<void> {
   const job = await vi.waitFor(
     () => {
       const found = cluster.memory.all(jobType).find(({ status }) => status?.conditions === undefined);
@@ -89,7 +89,7 @@ async function endTask(exitCode: number): Promise<void> {
     { timeout: patienceMs, interval: 5 },
   );
   const name = job.metadata.name ?? '';
-  const state = { terminated: { exitCode, reason: exitCode === 0 ? 'Completed' : 'Error' } };
+  const state = { terminated: { exitCode, reason: exitCode === 0 ? 'Completed' : 'Error', message } };
   await cluster.add(podType, {
     metadata: { name: `${name}-pod`, namespace: ns, ...job.spec?.template.metadata },
     spec: { containers: [{ name: 'workload', image: 'shop:1' }] },
@@ -192,6 +192,23 @@ describe('run-task', () => {
     expect(stderr).toContain(
       'Task failed to complete successfully\nFailed with exit code: 7\n\nTIP:\n   kf why shop --task 1\n   kf logs shop --recent\n',
     );
+  });
+
+  it('--wait shows the last lines of a task that failed, as of a failed push, also with --json', async () => {
+    await addApp();
+    const run = runTask('-c', 'rake', '--wait');
+    await endTask(7, 'migrating\nno such table\n');
+    expect((await run).stderr).toContain(
+      'Task failed to complete successfully\nFailed with exit code: 7\n   migrating\n   no such table\n\nTIP:\n',
+    );
+    const asJson = runTask('-c', 'rake', '--wait', '--json');
+    await endTask(127, `${Array.from({ length: 50 }, (_, at) => String(at)).join('\n')}\nsh: rake: not found\n`);
+    const { error } = JSON.parse((await asJson).stdout) as { error: { details: object } };
+    expect(error.details).toMatchObject({
+      ...{ task: { state: 'FAILED' }, cause: 'command-not-found', container: 'workload', exitCode: 127 },
+      ...{ logHead: ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9'], logOmitted: 11 },
+      logTail: expect.arrayContaining(['21', 'sh: rake: not found']) as string[],
+    });
   });
 
   it('says why a task has no number yet', async () => {

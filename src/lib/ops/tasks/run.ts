@@ -5,7 +5,8 @@ import { findCondition } from '../../api/conditions.ts';
 import { kinds } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
 import type { TaskDetails } from '../../api/results.ts';
-import type { CFApp, CFTask } from '../../api/types.generated.ts';
+import type { CFApp, CFTask, TaskFailure } from '../../api/types.generated.ts';
+import { defined } from '../../defined.ts';
 import { KfError } from '../../errors.ts';
 import type { OpEvent } from '../../events.ts';
 import { watchObject } from '../../kube/watch-list.ts';
@@ -108,7 +109,7 @@ export async function waitForTask(session: SpaceSession, app: Stored<CFApp>, tas
       throw new KfError('not-found', `Task '${taskDetails(task).name}' was deleted meanwhile.`, { hints: [listOf(session, app)] });
     const details = taskDetails(seen);
     if (details.state === 'SUCCEEDED') return details;
-    if (details.state === 'FAILED') throw failed(session, app, details);
+    if (details.state === 'FAILED') throw failed(session, app, details, seen.status?.failure);
     report(awaited(seen, { type: 'awaiting-task', task: details.name, isRunning: details.state === 'RUNNING' }));
     return undefined;
   };
@@ -122,10 +123,18 @@ export async function waitForTask(session: SpaceSession, app: Stored<CFApp>, tas
   }
 }
 
-function failed({ bin }: SpaceSession, { spec: { displayName } }: Stored<CFApp>, task: TaskDetails): KfError {
+/** @param kept what the controller has kept of the failure; the controller of an earlier kf kept nothing */
+function failed(
+  { bin }: SpaceSession,
+  { spec: { displayName } }: Stored<CFApp>,
+  task: TaskDetails,
+  { cause, pod, container, exitCode, logHead, logOmitted, logTail = [] }: TaskFailure = {},
+): KfError {
   const { id, failureReason } = task;
   const why = id === undefined ? [] : [`${bin} why ${displayName} --task ${id}`];
   // Scripts look for cf's line, so the cause has its own.
   const message = ['Task failed to complete successfully', ...(failureReason === undefined ? [] : [failureReason])].join('\n');
-  return new KfError('failed', message, { hints: [...why, `${bin} logs ${displayName} --recent`], details: { task } });
+  // The last lines are printed as those of a failed push.
+  const details = { task, ...defined({ cause, pod, container, exitCode, logHead, logOmitted }), logTail };
+  return new KfError('failed', message, { hints: [...why, `${bin} logs ${displayName} --recent`], details });
 }
