@@ -95,11 +95,11 @@ function waiting(pod: Pod, status: ContainerStatus, { now, firstSeen, wasSeen }:
 /** Exit code of the launcher of buildpack images when it has no command (github.com/buildpacks/lifecycle, CodeForLaunchError). */
 const noCommandCode = 82;
 
-function outOfMemory({ memory }: Expectations): string {
-  // Sizes are written as in cf: M for MiB.
-  const limit = memory === undefined ? 'it may' : `its limit of ${memory.replace(/i$/, '')}`;
-  return `The app used more memory than ${limit} and was ended; -m gives it more.`;
-}
+/** Sizes are written as in cf: M for MiB. */
+const limitOf = (memory: string | undefined): string => (memory === undefined ? 'it may' : `its limit of ${memory.replace(/i$/, '')}`);
+
+const outOfMemory = ({ memory }: Expectations): string =>
+  `The app used more memory than ${limitOf(memory)} and was ended; -m gives it more.`;
 
 const startErrors = new Set(['StartError', 'ContainerCannotRun']);
 
@@ -222,7 +222,9 @@ function ofSidecars(pod: Pod, facts: PodFacts): Problem | undefined {
     if (name === undefined) continue;
     const found = waiting(pod, status, facts) ?? ended(pod, status, facts);
     if (found?.reason === 'OutOfMemory') {
-      const message = `The sidecar '${name}' used more memory than it may and was ended; 'memory' in its entry of the manifest gives it more.`;
+      const own = pod.spec?.initContainers?.find((container) => container.name === status.name);
+      const limit = limitOf(own?.resources?.limits?.['memory']);
+      const message = `The sidecar '${name}' used more memory than ${limit} and was ended; 'memory' in its entry of the manifest gives it more.`;
       return { ...found, message };
     }
     if (found?.exitCode !== undefined) {

@@ -32,7 +32,9 @@ async function said(host: string): Promise<string | undefined> {
   await cluster.create(kinds.package, source);
   const input = { guid: 'b-1', app: owner, packageGuid: 'p-1', lifecycle, stagingMemoryMB: 0, stagingDiskMB: 0 };
   await cluster.create(kinds.build, buildBuild(input, author));
-  await scene.until(() => expect(cluster.all(kinds.build)[0]?.status).toMatchObject({ state: 'FAILED', failure: { cause: 'image-unauthorized' } }));
+  await scene.until(() =>
+    expect(cluster.all(kinds.build)[0]?.status).toMatchObject({ state: 'FAILED', failure: { cause: 'image-unauthorized' } }),
+  );
   return scene.condition(kinds.build, 's-1', 'b-1', 'Succeeded')?.message;
 }
 

@@ -96,7 +96,10 @@ describe('a program that ends', () => {
     ['Listening on port 3000', 3000],
     ['Server running at http://127.0.0.1:4000/', 4000],
     ['Tomcat started on port(s): 8081 (http)', 8081],
-    ["2026-01-01T10:15:00.123Z  INFO 1 --- [main] o.s.b.w.e.tomcat.TomcatWebServer : Tomcat started on port 8081 (http) with context path '/'", 8081],
+    [
+      "2026-01-01T10:15:00.123Z  INFO 1 --- [main] o.s.b.w.e.tomcat.TomcatWebServer : Tomcat started on port 8081 (http) with context path '/'",
+      8081,
+    ],
     ['Netty started on port 8080', 8080],
     ['Example app listening on port 3000!', 3000],
     ['Server is running on port 3000.', 3000],

@@ -242,17 +242,6 @@ describe('the reason why an instance does not serve', () => {
       );
       expect(problemOf(pod({ state: wrong, ...bySecret }), facts())).toMatchObject(problem);
     });
-
-    test('is told with the Secrets that the pod names for a password, and no other failed pull is', () => {
-      const messageOf = (said: string, secrets: object): string | undefined =>
-        problemOf(pod({ state: waiting('ErrImagePull', said), ...secrets }), facts())?.message;
-      expect(messageOf('401 Unauthorized', bySecret)).toMatch(
-        /cannot be pulled: 401 Unauthorized\. The pod names Secret 'image-registry-credentials' with the credential\.$/,
-      );
-      expect(messageOf('401 Unauthorized', { pullSecrets: ['a', 'b'] })).toContain("names the Secrets 'a', 'b' with the credential.");
-      expect(messageOf(none, {})).toContain(' The pod names no Secret with a credential.');
-      expect(messageOf('manifest unknown', bySecret)).not.toContain('Secret');
-    });
   });
 
   test('an app without a check is never reported as not answering', () => {
