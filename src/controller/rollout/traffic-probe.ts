@@ -346,7 +346,11 @@ export class Proofs {
     // Another version may have sent this answer.
     attempts.direct = true;
     if (!marks) attempts.heard = true;
-    return { state: 'awaited', message: `The answer of ${target.host} does not say which version sent it, asking an instance itself`, lookAgainMs: 1 };
+    return {
+      state: 'awaited',
+      message: `The answer of ${target.host} does not say which version sent it, asking an instance itself`,
+      lookAgainMs: 1,
+    };
   }
 
   /** Evaluates an answer that the gateway sent in place of the version. */

@@ -80,7 +80,9 @@ test('a restart right after a failed recreate keeps the version that starts agai
   scene.holdStarts(true);
   await reported(scene, await scene.deploy('crash:2', { rollout: { strategy: 'recreate' } }), 'Failed');
   await scene.until(() => expect(running(scene)).toEqual({ 'good:1': 1 }));
-  await scene.until(() => expect(scene.cluster.all(podType).map(({ status }) => status?.containerStatuses?.[0]?.image)).toEqual(['good:1']));
+  await scene.until(() =>
+    expect(scene.cluster.all(podType).map(({ status }) => status?.containerStatuses?.[0]?.image)).toEqual(['good:1']),
+  );
   const seen = watched('good:1');
   await scene.deploy('silent:3');
   await scene.until(() => expect(running(scene)).toEqual({ 'good:1': 1, 'silent:3': 1 }));

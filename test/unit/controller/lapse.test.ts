@@ -103,7 +103,10 @@ describe('the first start of an instance', () => {
     ['one that has crashed', starting({ state: 'CRASHED' })],
     ['one that was started again after a crash', starting({ restarts: 1 })],
     ['one that has not answered in time', starting({ problem: problem({ cause: 'start-timeout', final: true }) })],
-    ['one whose image cannot be pulled', unstarted({ since: iso(started), problem: problem({ reason: 'ImagePull', cause: 'image-not-found' }) })],
+    [
+      'one whose image cannot be pulled',
+      unstarted({ since: iso(started), problem: problem({ reason: 'ImagePull', cause: 'image-not-found' }) }),
+    ],
     ['one that was ready before', instance()],
     ['one that has no node', starting({ state: 'DOWN' })],
   ])('is not that of %s', (_, one) => {

@@ -295,7 +295,10 @@ describe('an answer that does not come from the rule of the generation', () => {
     expect([answered.proof, answered.afterMs < 100]).toEqual([{ state: 'proven', through: 'gateway' }, true]);
   });
 
-  test.each([['marks answers', undefined], ['cannot mark answers', []]])('proves nothing while an instance itself answers 503, if the gateway %s', async (_, features) => {
+  test.each([
+    ['marks answers', undefined],
+    ['cannot mark answers', []],
+  ])('proves nothing while an instance itself answers 503, if the gateway %s', async (_, features) => {
     const { address, port } = await instance(503);
     const { proof } = await proofOf(await answering(200, false, features), processOf('one'), [instanceAt(address)], port);
     expect(proof).toMatchObject({ state: 'refused', reason: 'NotServing', cause: 'not-serving' });

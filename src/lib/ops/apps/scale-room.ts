@@ -6,15 +6,7 @@ import { counted, megabyte } from '../../api/sizes.ts';
 import type { CFApp, CFProcess } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import type { SpaceSession } from '../../session/session.ts';
-import {
-  needsOfInstances,
-  quotaRefusal,
-  readQuotas,
-  sizeRefusal,
-  type Need,
-  type ProcessSize,
-  type QuotaRefusal,
-} from './quota-left.ts';
+import { needsOfInstances, quotaRefusal, readQuotas, sizeRefusal, type Need, type ProcessSize, type QuotaRefusal } from './quota-left.ts';
 
 /** What more instances of a process take. */
 function needsOf({ memoryMB, diskQuotaMB }: CFProcess['spec'], more: number): Need[] {
