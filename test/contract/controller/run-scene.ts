@@ -16,7 +16,7 @@ import { Manager } from '../../../src/controller/runtime/manager.ts';
 import { sources } from '../../../src/controller/sources.ts';
 import { configMapType, secretType, serviceType, statefulSetType, type StatefulSet } from '../../../src/lib/api/core.ts';
 import { podType, type Pod } from '../../../src/lib/api/pod-kind.ts';
-import { httpRouteType, revisionHeader, revisionOf, type HttpRoute } from '../../../src/lib/api/gateway.ts';
+import { httpRouteType, mainBackends, revisionHeader, revisionOf, type HttpRoute } from '../../../src/lib/api/gateway.ts';
 import { annotations, kinds, labels } from '../../../src/lib/api/group.ts';
 import type { AppRollout, CFApp, CFBuild, CFProcess } from '../../../src/lib/api/types.generated.ts';
 import { defined } from '../../../src/lib/defined.ts';
@@ -33,7 +33,7 @@ type Container = NonNullable<NonNullable<Pod['status']>['containerStatuses']>[nu
 export const upsetBy = 'test/upset';
 
 /**
- * Behaviour by the name of the image: `good:1` answers, `mute:1` is ready and answers nothing, `crash:1` ends at once, `silent:1` runs and never answers.
+ * Behaviour by the name of the image: `good:1` answers, `mute:1` is ready and answers nothing, `down:1` is ready and answers 503, `crash:1` ends at once, `silent:1` runs and never answers.
  * Process web of `half:1` answers, and its other processes end as soon as web serves. `tight:1` answers, unless it has only 16 MiB: then it ends at once.
  * Of `lame:1` two instances answer, and each further one ends at once. `shaky:1` is ready, then not for a moment, and then stays ready.
  * A pod of `good:1` with {@link upsetBy} is not ready (`unready`), or waits for its next start after several crashes (`crashing`).
@@ -119,7 +119,7 @@ export class Node {
     let next: Pod['status'] | undefined;
     if (behaviour.startsWith('upset')) {
       next = upsetStatus(status, behaviour, now);
-    } else if (/^(good|mute)/.test(behaviour) && status?.ready !== true) {
+    } else if (/^(good|mute|down)/.test(behaviour) && status?.ready !== true) {
       next = ready({ ...base, ready: true, started: true, state: { running: { startedAt: now } } }, now, this.#podIP);
     } else if (behaviour.startsWith('crash') && restartCount < 2) {
       const ended = { exitCode: 3, reason: 'Error', message: 'no database\n', startedAt: now, finishedAt: now };
@@ -222,11 +222,18 @@ export interface Gateway {
   freeze: (isFrozen: boolean) => void;
 }
 
-/** A gateway that routes by the generation header, as the HTTPRoute's probe rules say. */
+/** The generation that gets most requests without a header. */
+function carrierOf(cluster: MemoryCluster): string {
+  const backends = cluster.all(httpRouteType).flatMap((route) => mainBackends(route));
+  const name = backends.toSorted((a, b) => (b.weight ?? 1) - (a.weight ?? 1))[0]?.name;
+  return cluster.all(serviceType).find(({ metadata }) => metadata.name === name)?.metadata.labels?.[labels.generation] ?? '';
+}
+
+/** A gateway that routes by the generation header, as the HTTPRoute's probe rules say, and by the weights without it. */
 export async function startGateway(cluster: MemoryCluster): Promise<Gateway> {
   let loaded: HttpRoute[] | undefined;
   const server = createServer((request, response) => {
-    const generation = String(request.headers['kf-generation'] ?? '');
+    const generation = String(request.headers['kf-generation'] ?? carrierOf(cluster));
     const service = cluster.all(serviceType).find(({ metadata }) => metadata.labels?.[labels.generation] === generation);
     if (request.headers[revisionHeader] !== undefined) {
       const routes = (loaded ?? cluster.all(httpRouteType)).filter(
@@ -236,12 +243,10 @@ export async function startGateway(cluster: MemoryCluster): Promise<Gateway> {
       return;
     }
     const serves = service !== undefined && readyPods(cluster, generation) > 0;
-    const isMute = cluster
-      .all(podType)
-      .some(
-        (pod) => pod.metadata.labels?.[labels.generation] === generation && pod.spec?.containers[0]?.image?.startsWith('mute') === true,
-      );
-    response.writeHead(isMute ? 502 : serves ? 200 : 503, serves ? { 'kf-generation': generation } : {}).end();
+    const own = cluster.all(podType).find((pod) => pod.metadata.labels?.[labels.generation] === generation);
+    const image = own?.spec?.containers[0]?.image ?? '';
+    const status = image.startsWith('mute') ? 502 : serves && !image.startsWith('down') ? 200 : 503;
+    response.writeHead(status, serves ? { 'kf-generation': generation } : {}).end();
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
@@ -261,6 +266,8 @@ export interface RunScene {
   patchApp: (patch: Record<string, unknown>) => Promise<void>;
   /** New pods of `good` run and are not ready until this ends. */
   holdStarts: (isHeld: boolean) => void;
+  /** Of the gateway, which answers as the version that gets most requests, or as the one that the header names. */
+  gateway: string;
   /** The gateway accepts routes, but loads no changes of them any more; `false`: it loads them again. */
   freezeGateway: (isFrozen: boolean) => void;
   /** The metrics of the present controller. */
@@ -369,6 +376,7 @@ export async function startRunScene(options: SceneOptions = {}): Promise<RunScen
     web: () => cluster.all(kinds.process).find(({ spec }) => spec.processType === 'web'),
     patchApp,
     holdStarts: (isHeld) => node.holdStarts(isHeld),
+    gateway: gateway.address,
     freezeGateway: gateway.freeze,
     metrics: () => controller.metrics(),
     deploy: async (image, more = {}) => {

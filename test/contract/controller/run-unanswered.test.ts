@@ -2,9 +2,12 @@
 
 import { afterEach, expect, test } from 'vitest';
 import { serviceType } from '../../../src/lib/api/core.ts';
+import { mainBackends, type HttpRoute } from '../../../src/lib/api/gateway.ts';
 import { kinds } from '../../../src/lib/api/group.ts';
 import { processGuid } from '../../../src/lib/api/names.ts';
+import { generationHeader } from '../../../src/templates/http-route.ts';
 import { apiError } from '../../support/memory-cluster.ts';
+import { reported, running, weights } from './deployment-scene.ts';
 import { appGuid, ns, startRunScene, type RunScene } from './run-scene.ts';
 import { settled } from './settled.ts';
 
@@ -34,6 +37,35 @@ test('an app that answers no request is waited for if its check is its port', as
   const id = await scene.deploy('mute:1');
   await scene.until(() => expect(deployment()).toMatchObject({ id, phase: 'Starting' }));
   await scene.until(() => expect(deployment()?.message).toContain('does not reach the new version of shop.apps.example yet (502)'));
+});
+
+test('a version that answers 503 while the one before answers 200 has failed after a while, and never gets a request of a user', async () => {
+  let passedMs = 0;
+  scene = await startRunScene({ now: () => Date.now() + passedMs });
+  await reported(scene, await scene.deploy('good:1'), 'Serving');
+  const generations = () => scene.web()?.status?.rollout?.generations ?? [];
+  const before = generations()[0]?.hash ?? '';
+  const id = await scene.deploy('down:2');
+  await reported(scene, id, 'Starting', { message: 'The gateway does not reach the new version of shop.apps.example yet (503).' });
+  const next = generations().find(({ hash }) => hash !== before)?.hash ?? '';
+  const answer = async (headers = {}) => (await fetch(scene.gateway, { headers })).status;
+  expect([await answer(), await answer({ [generationHeader]: before }), await answer({ [generationHeader]: next })]).toEqual([
+    200, 200, 503,
+  ]);
+  passedMs = 16_000;
+  const message = 'Requests to shop.apps.example/ are answered with 503.';
+  await reported(scene, id, 'Failed', { reason: 'NotServing', cause: 'not-serving', message });
+  await scene.until(() =>
+    expect(generations()).toMatchObject([
+      { hash: before, state: 'Old', instances: 1 },
+      { hash: next, state: 'Failed', instances: 0 },
+    ]),
+  );
+  await settled(scene.cluster);
+  expect([running(scene), weights(scene), await answer()]).toEqual([{ 'good:1': 1 }, { 'good:1': 1 }, 200]);
+  const written = scene.cluster.writes.filter(({ kind }) => kind === 'HTTPRoute').map(({ body }) => body as HttpRoute);
+  const carriers = new Set(written.flatMap((route) => mainBackends(route)).map(({ name }) => name));
+  expect([...carriers]).toEqual([expect.stringContaining(before)]);
 });
 
 test('the note that the gateway could not be asked stays while the version serves, also with the next controller', async () => {
