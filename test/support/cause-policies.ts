@@ -76,8 +76,10 @@ export class CausePolicies {
   /** Pods of that size are never given to a scheduler. */
   gatesPods(memory: string): this {
     const gates = '[Object.spec.schedulingGates{name: "example.com/never"}]';
-    const add = jsonPatch(`JSONPatch{op: "add", path: "/spec/schedulingGates", value: ${gates}}`);
-    return this.#change('gated', this.#requests([''], ['pods'], ['CREATE']), ofSize(memory), add);
+    return this.#change('gated', this.#requests([''], ['pods'], ['CREATE']), ofSize(memory), {
+      patchType: 'ApplyConfiguration',
+      applyConfiguration: { expression: `Object{spec: Object.spec{schedulingGates: ${gates}}}` },
+    });
   }
 
   /** Pods of that size get a volume of a claim that does not exist. */

@@ -70,8 +70,9 @@ function unschedulable(pod: Pod, { now, nodesInMotion }: PodFacts): Problem | un
   const said = scheduled.message ?? scheduled.reason ?? 'no reason given';
   const { away = [], until = 0 } = nodesInMotion?.() ?? {};
   const notReady = away.length === 0 ? '' : ` Not ready: ${away.slice(0, mostNodes).join(', ')}${away.length > mostNodes ? ', …' : ''}.`;
-  const message = `No node can run the instance: ${said}${notReady}`;
-  const problem = { reason: 'Unschedulable' as const, cause: causeOfScheduling(said), message };
+  const cause = causeOfScheduling(said, scheduled.reason);
+  const message = cause === 'unknown' ? `The instance gets no node: ${said}` : `No node can run the instance: ${said}${notReady}`;
+  const problem = { reason: 'Unschedulable' as const, cause, message };
   return patient(problem, Math.max(since, Math.min(until, since + longestMs) - patienceMs), now);
 }
 

@@ -108,9 +108,11 @@ export function causeOfRefusal(message: string): CauseCode {
   return /forbidden|denied|admission|violates/i.test(message) ? 'admission' : 'unknown';
 }
 
-/** Why the scheduler finds no node. */
-export const causeOfScheduling = (message: string): CauseCode =>
-  /persistentvolumeclaim|volume node affinity|unbound immediate/i.test(message) ? 'volume' : 'no-room';
+/** Why a pod has no node yet. @param reason of its condition; only with `Unschedulable` the scheduler has looked at the nodes and found none */
+export function causeOfScheduling(message: string, reason = 'Unschedulable'): CauseCode {
+  if (reason !== 'Unschedulable') return 'unknown';
+  return /persistentvolumeclaim|volume node affinity|unbound immediate/i.test(message) ? 'volume' : 'no-room';
+}
 
 /** Why a volume of a pod cannot be mounted, in the words of the kubelet. */
 export const causeOfMount = (message: string): CauseCode => (/: secret "[^"]*" not found/.test(message) ? 'secret-missing' : 'volume');

@@ -61,6 +61,8 @@ describe('an instance that is not made, or not placed', () => {
     expect(causeOfRefusal('Internal error occurred: the moon')).toBe('unknown');
     expect(causeOfScheduling('0/2 nodes are available: 1 Insufficient memory, 1 node(s) had untolerated taint.')).toBe('no-room');
     expect(causeOfScheduling('0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims.')).toBe('volume');
+    expect(causeOfScheduling('Scheduling is blocked due to non-empty scheduling gates', 'SchedulingGated')).toBe('unknown');
+    expect(causeOfScheduling('running PreFilter plugin "NodeResourcesFit": timeout', 'SchedulerError')).toBe('unknown');
     expect(causeOfMount('MountVolume.SetUp failed for volume "env" : secret "app-env" not found')).toBe('secret-missing');
     expect(causeOfMount('MountVolume.SetUp failed for volume "data" : mount failed: exit status 32')).toBe('volume');
   });
