@@ -235,7 +235,7 @@ describe('one instance behind a route', () => {
     expect(bodies.size).toBe(2);
   });
 
-  test('a leader that was frozen writes nothing afterwards, and reconciling continues', async () => {
+  test('a restart that begins while the only controller is frozen ends well after it goes on', async () => {
     await controllerReady();
     expect(signalAll('controller.mjs', 'SIGSTOP')).toBe(1);
     const pushing = kf.run(['restart', 'chaos-app']);

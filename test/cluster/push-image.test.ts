@@ -191,9 +191,11 @@ describe('a push that fails shows the cause, and the old version still serves', 
   });
 
   test('if the app listens on the wrong port', async () => {
-    const ran = await kf.run(['push', 'wrong-port', '-o', `${registry}/kf/wrongport:1`, '-t', '10']);
+    const ran = await kf.run(['push', 'wrong-port', '-o', `${registry}/kf/wrongport:1`, '-t', '10', '--json']);
     expect(ran.code).toBe(1);
-    expect(ran.stderr).toMatch(/8080/);
+    const { error } = JSON.parse(ran.stdout) as { error: { message: string; details: { cause: string } } };
+    expect(error.details.cause).toBe('wrong-port');
+    expect(error.message).toMatch(/ did not answer on port 8080 .*\b9999\b/);
   });
 
   test('if it needs more memory than any node has', async () => {
