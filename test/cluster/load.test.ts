@@ -20,11 +20,20 @@ afterAll(async () => {
   await kf.remove();
 });
 
-test('no request fails while the only instance is replaced by a restart, a push and a restart, and users see each version', async () => {
-  const run = await rollUnderLoad(kf, apps.roll, ca, 3);
-  reportFigure(`three changes of one instance: ${String(run.loaded.failures.length)} of ${String(totalOf(run.loaded))} requests failed`);
+test('no request fails while the only instance is replaced by a restart, a push, a restart, a restage and a rollback, and users see each version', async () => {
+  const restage = async (): Promise<string> => {
+    await kf.ok('set-env', apps.roll, 'VERSION', '4');
+    await kf.ok('restage', apps.roll);
+    return '2.4';
+  };
+  const rollBack = async (): Promise<string> => {
+    await kf.ok('rollback', apps.roll, '-f');
+    return '2.3';
+  };
+  const run = await rollUnderLoad(kf, apps.roll, ca, 3, [restage, rollBack]);
+  reportFigure(`five changes of one instance: ${String(run.loaded.failures.length)} of ${String(totalOf(run.loaded))} requests failed`);
   expect(faultsOfRoll(run)).toEqual([]);
-  expect(run.loaded.versions).toEqual(['1.0', '1.1', '2.2', '2.3']);
+  expect(run.loaded.versions).toEqual(['1.0', '1.1', '2.2', '2.3', '2.4']);
 });
 
 test('a canary that breaks under load is taken back by itself: only requests of its share fail, and none after that', async () => {

@@ -22,20 +22,30 @@ export interface RollRun {
   times: number[];
 }
 
-/** Rolls one instance under load. */
-export async function rollUnderLoad(kf: Kf, app: string, ca: string, rounds: number): Promise<RollRun> {
+/** Rolls one instance under load. @param more further changes, each of which returns the version that serves then */
+export async function rollUnderLoad(
+  kf: Kf,
+  app: string,
+  ca: string,
+  rounds: number,
+  more: readonly (() => Promise<string>)[] = [],
+): Promise<RollRun> {
   await startTarget(kf, app);
   const load = new Load(hostOf(app), ca);
   const [expected, times]: [string[], number[]] = [['1.0'], []];
   let loaded: Loaded;
   try {
     await until('the first version to be seen', async () => load.versions.length > 0);
-    for (let round = 1; round <= rounds; round += 1) {
+    const rolls = Array.from({ length: rounds }, (_, index) => () => roll(kf, app, index + 1));
+    for (const change of [...rolls, ...more]) {
       const began = performance.now();
-      expected.push(await roll(kf, app, round));
+      expected.push(await change());
       times.push(performance.now() - began);
     }
-    await until('the last version to be seen', async () => load.versions.includes(expected.at(-1) ?? ''));
+    const last = expected.at(-1) ?? '';
+    // A rollback returns to a version that was seen before.
+    const answered = load.answersOf(last);
+    await until(`version ${last} to answer after the last change`, async () => load.answersOf(last) > answered);
   } finally {
     loaded = await load.end();
   }
