@@ -4,6 +4,7 @@ import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { mainBackends, type HttpRoute } from '../../src/lib/api/gateway.ts';
 import { probe } from '../chaos/probe.ts';
 import { countRequests } from '../support/audit.ts';
 import { get } from '../support/http.ts';
@@ -165,6 +166,36 @@ describe('flags for processes', () => {
     const pushed = await pushVersion(1, 'flags-canary', '--strategy', 'recreate');
     expect(await currentPodsOf(pushed.guid)).toHaveLength(1);
     expect((await get(host)).body).toContain('kf sample 1');
+  });
+
+  test('a canary of --instance-steps 10,50 has its next share after continue-deployment, and all requests after the last step', async () => {
+    const host = 'flags-canary.apps.localhost';
+    const backends = async () => {
+      const { items } = await kubectlJson<{ items: HttpRoute[] }>('get', 'httproutes', '-n', ns);
+      return mainBackends(items.find(({ spec }) => spec?.hostnames?.includes(host) === true));
+    };
+    const before = (await backends())[0]?.name;
+    /** The weights of the version before, and of the canary. */
+    const shares = async (): Promise<(number | undefined)[]> => {
+      const all = await backends();
+      return [all.find(({ name }) => name === before)?.weight, all.find(({ name }) => name !== before)?.weight];
+    };
+    const of = async (version: number): Promise<number> => {
+      let answers = 0;
+      for (let index = 0; index < 40; index += 1) if ((await get(host)).body.startsWith(`kf sample ${version},`)) answers += 1;
+      return answers;
+    };
+    const paused = (step: number): RegExp => new RegExp(`\\ncanary-steps: +${step}/2\\n`);
+    const steps = ['--strategy', 'canary', '--instance-steps', '10,50'];
+    const { stdout } = await kf.ok('push', 'flags-canary', '-o', sample(2), ...steps);
+    expect([stdout, await shares()]).toEqual([expect.stringMatching(paused(1)), [90, 10]]);
+    const second = await kf.ok('continue-deployment', 'flags-canary');
+    expect([second.stdout, await shares()]).toEqual([expect.stringMatching(paused(2)), [50, 50]]);
+    const byCanary = await of(2);
+    expect([byCanary > 8, byCanary < 32]).toEqual([true, true]);
+    const { deployment } = await kf.json<App>('continue-deployment', 'flags-canary');
+    expect(deployment).toMatchObject({ status: 'DEPLOYED', strategy: 'canary' });
+    expect([await shares(), await of(2)]).toEqual([[undefined, 1], 40]);
   });
 
   test('--stack cannot be combined with an image', async () => {
