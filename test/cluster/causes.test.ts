@@ -40,7 +40,7 @@ describe('an app that fails because of', () => {
     ['a signal', 'signal', ['-c', "sh -c 'kill -SEGV $$'; exit $?", ...worker], /signal 11, SIGSEGV/],
     ['a port that takes no connection', 'health-port', ['-c', fullQueue, '-t', '20'], /connection was not accepted/],
     ['a policy of the cluster', 'admission', ['-m', refusedMemory, ...worker], /pods of that size are not wanted here/],
-    ['something that nobody foresaw', 'unknown', ['-m', gatedMemory, ...worker], /./],
+    ['something that nobody foresaw', 'unknown', ['-m', gatedMemory, ...worker], /The instance gets no node: .*scheduling gates/],
     ['an image for another processor', 'wrong-architecture', ['-o', foreignImage(), ...worker], /s390x|platform/],
     [
       'an image that asks for a password',
@@ -62,7 +62,7 @@ describe('an app that fails because of', () => {
     expect(ran.code, ran.stdout).toBe(1);
     const { error } = JSON.parse(ran.stdout) as { error: { message: string; details: { cause: string } } };
     expect([error.details.cause, error.message]).toEqual([cause, expect.stringMatching(said)]);
-    expect(await why(auditor.kf, app)).toMatchObject({ state: 'failed', cause });
+    expect(await why(auditor.kf, app)).toMatchObject({ state: 'failed', cause, message: expect.stringMatching(said) as string });
   });
 });
 
@@ -89,10 +89,18 @@ describe('a service', () => {
   });
 });
 
-test('a route whose host another space has has the code route-taken, and names the space', async () => {
+test('a route whose host another space has has the code route-taken, and names the space to those who may see it', async () => {
   await admin.ok('create-route', 'apps.localhost', '-n', 'causes-taken');
-  const details = await why(developer.kf, '--route', 'causes-taken.apps.localhost');
-  expect(details).toMatchObject({ state: 'failed', cause: 'route-taken' });
+  const [org, space] = [ringEnv('KF_TEST_ORG'), ringEnv('KF_TEST_SPACE')];
+  const said = async (kf: Kf, ...flags: string[]) => why(kf, '--route', 'causes-taken.apps.localhost', ...flags);
+  const taken = { state: 'failed', cause: 'route-taken' };
+  // A developer of this space may not read who the other is.
+  expect(await said(developer.kf)).toMatchObject({ ...taken, message: 'Another space has this host, with all its paths.' });
+  const here = ['--org', `org-${place.org.slice(0, 8)}`, '--space', `space-${place.space.slice(0, 8)}`];
+  expect(await said(admin, ...here)).toMatchObject({
+    ...taken,
+    message: `Org '${org}' / space '${space}' has this host, with all its paths.`,
+  });
   await admin.ok('delete-route', 'apps.localhost', '-n', 'causes-taken', '-f');
 });
 
