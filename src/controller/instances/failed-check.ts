@@ -1,6 +1,6 @@
 // What helps against a failed check, by the kubelet's words about it, and the cause of an end by the app's last lines. Pure.
 
-import { causeWithLines, portIn } from '../../lib/api/causes.ts';
+import { causeWithLines, isNamed, portIn } from '../../lib/api/causes.ts';
 import { isRefused, isUnconnected, statusIn } from '../../lib/api/check-words.ts';
 import type { LogEnds } from '../../lib/kube/lines.ts';
 import type { Expectations, Problem } from './instances.ts';
@@ -38,8 +38,7 @@ export function withLines(problem: Problem, log: LogEnds | undefined, { port }: 
   const lines = log === undefined ? [] : [...log.head, ...log.tail];
   if (problem.cause !== 'not-listening') return { ...problem, cause: causeWithLines(problem.cause, problem.exitCode, lines) };
   const other = portIn(lines);
-  const isOwn = (line: string): boolean => portIn([line])?.port === port;
-  if (other === undefined || port === undefined || lines.some(isOwn)) return problem;
+  if (other === undefined || port === undefined || isNamed(port, lines)) return problem;
   const says = `The app's own log says that it listens on port ${String(other.port)}; it must listen on the port in $PORT, which is ${String(port)}.`;
   // It may end with the kubelet's words.
   const message = problem.message.endsWith('.') ? problem.message : `${problem.message}.`;

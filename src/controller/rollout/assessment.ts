@@ -27,6 +27,8 @@ const missingMs = 500;
 const assessAgainMs = 2_000;
 /** A quota gives back what an instance had only a moment after it is gone: its refusal is final after this time. */
 const quotaPatienceMs = 5_000;
+/** An instance that was not made although nothing refused it, as when the API server was restarted: Kubernetes tries again within this time. */
+const unansweredMs = 8_000;
 /** While others ended, Kubernetes tried to make the instance, and tries again only after about as long as it had tried before. */
 const afterOthersMs = 20_000;
 /** The scheduler tries an instance again up to 10 s after the room for it has appeared. */
@@ -70,6 +72,11 @@ export interface Assessment {
   awaited?: Problem | { reason: string; message: string };
   /** Why expected instances do not exist. */
   absent?: Problem;
+}
+
+/** What is awaited is room for an instance of the target: of a quota, or on a node. */
+export function isLackOfRoom(awaited: Assessment['awaited']): boolean {
+  return awaited !== undefined && 'cause' in awaited && (awaited.cause === 'quota' || awaited.cause === 'no-room');
 }
 
 /**
@@ -293,7 +300,8 @@ export class Assessor {
     const now = context.now();
     const since = this.#missing.get(target.metadata.uid) ?? now;
     const left = this.#othersLeft.get(target.metadata.uid) ?? -Infinity;
-    const passes = cause === 'quota' && (now - since < quotaPatienceMs || now - left < afterOthersMs);
+    const passes =
+      cause === 'quota' ? now - since < quotaPatienceMs || now - left < afterOthersMs : cause === 'unknown' && now - since < unansweredMs;
     if (passes) lookAgain.push(assessAgainMs);
     return passes;
   }

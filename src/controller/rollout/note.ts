@@ -19,6 +19,12 @@ function notedBefore({ process, deployId }: View): DeploymentStatus | undefined 
   return before?.id === deployId && before.phase === 'Serving' && before.reason === routeNotVerified ? before : undefined;
 }
 
+const otherWays = {
+  instance: 'The gateway could not be asked from inside the cluster; an instance answered.',
+  unnamed: 'The answers of the gateway do not say which version sent them; an instance answered.',
+  nothing: 'Neither the gateway nor an instance can be asked from where the controller runs.',
+} as const;
+
 /** The note of a success; undefined when there is none. */
 export function noteOf(view: View, proof: Proof): Note | undefined {
   if (findCondition(view.target, conditionTypes.whole)?.status === 'False') {
@@ -32,9 +38,5 @@ export function noteOf(view: View, proof: Proof): Note | undefined {
     const before = notedBefore(view);
     return before === undefined ? undefined : { reason: routeNotVerified, message: before.message ?? '' };
   }
-  const message =
-    proof.through === 'instance'
-      ? 'The gateway could not be asked from inside the cluster; an instance answered.'
-      : 'Neither the gateway nor an instance can be asked from where the controller runs.';
-  return { reason: routeNotVerified, message };
+  return { reason: routeNotVerified, message: otherWays[proof.through] };
 }

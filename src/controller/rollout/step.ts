@@ -20,7 +20,7 @@ import { isFirstStart, Lapses } from './lapse.ts';
 import { noteOf } from './note.ts';
 import type { Proof, Proofs } from './traffic-probe.ts';
 import { parseWeights, planRollout, printWeights, type Generation, type RolloutPlan } from './planner.ts';
-import { expectationsOf, isLeftOver, Assessor, mostOf, readyOf, type View } from './assessment.ts';
+import { expectationsOf, isLackOfRoom, isLeftOver, Assessor, mostOf, readyOf, type View } from './assessment.ts';
 import { instancesPart, instancesStatus, isRemade, rolloutStatus, withAbsent, type RolloutFacts } from './status.ts';
 import { failedSiblingOf } from './siblings.ts';
 import { isMoving } from './spare.ts';
@@ -67,7 +67,7 @@ export class Rollouts {
     const assessment = await this.#assessor.assess(view, proof);
     const sibling = assessment.failed ? undefined : failedSiblingOf(view);
     const failed = assessment.failed || sibling !== undefined;
-    const plan = this.#plan(view, proven, failed);
+    const plan = this.#plan(view, { proven, failed, lacksRoom: isLackOfRoom(assessment.awaited) });
     const evacuation = evacuationIn(view, plan, assessment.absent !== undefined);
     // Before the instances go whose lines it has. They go in the next step, which the status starts: if they went before the status says why, a step
     // that knows only the status would start them again.
@@ -203,16 +203,21 @@ export class Rollouts {
     return count;
   }
 
-  /** None of its instances is ready, and one of them may be soon. */
-  #hasLapsed(view: View, workload: Stored<AppWorkload>, own: readonly Instance[]): boolean {
+  /** None of its instances is ready, and one of them may be again soon. */
+  #hasLapsed(view: View, { spec }: Stored<AppWorkload>, own: readonly Instance[]): boolean {
     const left = this.#lapses.leftOf(own, view.context.now());
-    if (workload.spec.instances === 0 || own.some(({ ready }) => ready)) return false;
-    if (left !== undefined) view.lookAgain.push(left);
-    // One that has served starts again, mostly in place of a change that failed.
-    return left !== undefined || (own.some(isFirstStart) && this.#servedBefore(view, generationOf(workload)));
+    if (left === undefined || spec.instances === 0 || own.some(({ ready }) => ready)) return false;
+    view.lookAgain.push(left);
+    return true;
   }
 
-  #plan(view: View, proven: boolean, failed: boolean): RolloutPlan {
+  /** It has served, and starts again, mostly in place of a change that failed. A new version that has no room beside it gets its room. */
+  #startsAgain(view: View, workload: Stored<AppWorkload>, own: readonly Instance[]): boolean {
+    if (workload.spec.instances === 0 || own.some(({ ready }) => ready) || !own.some(isFirstStart)) return false;
+    return this.#servedBefore(view, generationOf(workload));
+  }
+
+  #plan(view: View, { proven, failed, lacksRoom }: { proven: boolean; failed: boolean; lacksRoom: boolean }): RolloutPlan {
     const generations = view.workloads.map((workload): Generation => {
       const hash = generationOf(workload);
       const own = view.instances.filter(({ generation }) => generation === hash);
@@ -221,7 +226,7 @@ export class Rollouts {
         instances: workload.spec.instances,
         ready: hash === view.hash && !failed ? this.#readyOfTarget(view) : readyOf(view.instances, hash),
         readyIndexes: own.filter(({ ready }) => ready).map(({ index }) => index),
-        lapsed: hash !== view.hash && this.#hasLapsed(view, workload, own),
+        lapsed: hash !== view.hash && (this.#hasLapsed(view, workload, own) || (!lacksRoom && this.#startsAgain(view, workload, own))),
         present: own.length,
         ending: own.filter(({ ending }) => ending).length,
         proven: hash === view.hash ? proven : this.#provenBefore(view, hash),

@@ -1,8 +1,6 @@
 // Proves that a generation serves: one request that reaches this generation only, through the gateway if there is one, otherwise directly
 // to an instance.
 
-import { request as httpRequest } from 'node:http';
-import { request as httpsRequest } from 'node:https';
 import { findCondition } from '../../lib/api/conditions.ts';
 import { httpRouteType, isLoaded, revisionOf, type HttpRoute } from '../../lib/api/gateway.ts';
 import type { CauseCode } from '../../lib/api/causes.ts';
@@ -17,14 +15,14 @@ import type { Context, Stores } from '../runtime/reconciler.ts';
 import { gatewayAddress, routesTo, type MappedDestination } from '../relations.ts';
 import { httpRouteOf } from '../shared-routes.ts';
 import { defined } from '../../lib/defined.ts';
-import { limitInterimAnswers } from '../../lib/interim-answers.ts';
+import { ask } from './gateway-request.ts';
 import { refusalOf } from './route-refusal.ts';
 
 /**
  * Which way the answer came. `nothing`: neither the gateway nor an instance can be reached from here. `earlier`: the status says that the
  * generation was proven, but not how.
  */
-export type Through = 'gateway' | 'instance' | 'nothing' | 'earlier';
+export type Through = 'gateway' | 'instance' | 'unnamed' | 'nothing' | 'earlier';
 
 /** State of a generation's proof. */
 export type Proof =
@@ -40,8 +38,8 @@ interface Attempts {
   unreachableSince?: number;
   /** An instance itself is asked. */
   direct: boolean;
-  /** A gateway that cannot mark answers has passed one on, of this version or of another. */
-  heard?: true;
+  /** An answer came that does not name its version, so an instance is asked: `gateway` where the gateway cannot mark answers, else `unnamed`. */
+  heard?: 'gateway' | 'unnamed';
   last?: string;
   /** Since when, and how often in a row, the answer was 500. */
   errors?: { since: number; count: number };
@@ -49,7 +47,7 @@ interface Attempts {
 }
 
 /** What counts when no instance can be asked from where the controller runs. */
-const withoutInstance = ({ heard }: Attempts): Through => (heard === true ? 'gateway' : 'nothing');
+const withoutInstance = ({ heard }: Attempts): Through => (heard === 'gateway' ? 'gateway' : 'nothing');
 
 const retryMs = 100;
 const requestTimeoutMs = 5_000;
@@ -107,46 +105,6 @@ function routeToAsk(mapped: readonly MappedDestination[], count: number): Mapped
 
 /** True when something answered that is no HTTP/1.1: an instance that speaks only HTTP/2 does. The code of a time limit is a number. */
 const isOtherProtocol = ({ code }: Error & { code?: unknown }): boolean => typeof code === 'string' && code.startsWith('HPE_');
-
-interface Question {
-  base: string;
-  host: string;
-  path: string;
-  headers: Record<string, string>;
-}
-
-export interface Answer {
-  status: number;
-  /** The generation whose rule answered, if the gateway marks its answers. */
-  generation?: string | undefined;
-  location?: string | undefined;
-}
-
-const one = (header: string | string[] | undefined): string | undefined => (Array.isArray(header) ? header[0] : header);
-
-/** Identifies the request in an app's log. */
-const userAgent = 'kf-controller (kf asks once whether the app answers)';
-
-/**
- * Sends one GET; follows no redirect and reads no body. `path` is passed apart from the base URL: developers write it, and a URL parser
- * would read `//host:port/` as another address.
- */
-export function ask({ base, host, path, headers: more }: Question, signal: AbortSignal): Promise<Answer> {
-  const url = new URL(base);
-  const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
-  const headers = { host, ...more, 'user-agent': userAgent, connection: 'close' };
-  return new Promise((resolve, reject) => {
-    const request = send(url, { path, headers, signal, agent: false, servername: host, rejectUnauthorized: false }, (response) => {
-      // An app may send an endless body, so it is not read and the connection is closed.
-      response.destroy();
-      const { location } = response.headers;
-      resolve({ status: response.statusCode ?? 0, generation: one(response.headers[generationHeader]), location });
-    });
-    limitInterimAnswers(request);
-    request.on('error', reject);
-    request.end();
-  });
-}
 
 function conditionOf(route: Stored<HttpRoute>, type: string): Condition | undefined {
   const found = (route.status?.parents ?? []).flatMap(({ conditions = [] }) => conditions).filter((condition) => condition.type === type);
@@ -319,7 +277,7 @@ export class Proofs {
     const now = context.now();
     if (!outcome.ok) {
       const error = outcome.error as Error;
-      if (attempts.direct && isOtherProtocol(error)) return { state: 'proven', through: 'instance' };
+      if (attempts.direct && isOtherProtocol(error)) return { state: 'proven', through: attempts.heard ?? 'instance' };
       return this.#unreachable(attempts, target, now, error.message);
     }
     delete attempts.unreachableSince;
@@ -338,25 +296,25 @@ export class Proofs {
         return { state: 'awaited', message: attempts.last, lookAgainMs: pauseAfter(attempts.errors.count) };
     }
     if (marked) return { state: 'proven', through: 'gateway' };
-    if (attempts.direct) return { state: 'proven', through: attempts.heard === true ? 'gateway' : 'instance' };
-    const marks = info.gateway.features.includes(markFeature);
-    const isLate = waited > (marks ? refusalPatienceMs : unmarkedPatienceMs);
-    if (!isLate && (marks || status === 404))
-      return { state: 'awaited', message: `The gateway has not loaded the route ${target.host} yet`, lookAgainMs: retryMs };
-    // Another version may have sent this answer.
+    if (attempts.direct) return { state: 'proven', through: attempts.heard ?? 'instance' };
+    return this.#unnamed(attempts, target, { marks: info.gateway.features.includes(markFeature), status, waited });
+  }
+
+  /** The gateway's answer does not say which version sent it: another one may have. */
+  #unnamed(attempts: Attempts, { host }: Target, seen: { marks: boolean; status: number; waited: number }): Proof {
+    const { marks, status, waited } = seen;
+    if (waited <= (marks ? refusalPatienceMs : unmarkedPatienceMs) && (marks || status === 404))
+      return { state: 'awaited', message: `The gateway has not loaded the route ${host} yet`, lookAgainMs: retryMs };
     attempts.direct = true;
-    if (!marks) attempts.heard = true;
-    return {
-      state: 'awaited',
-      message: `The answer of ${target.host} does not say which version sent it, asking an instance itself`,
-      lookAgainMs: 1,
-    };
+    attempts.since += waited;
+    attempts.heard = marks ? 'unnamed' : 'gateway';
+    return { state: 'awaited', message: `The answer of ${host} does not say which version sent it, asking an instance itself`, lookAgainMs: 1 };
   }
 
   /** Evaluates an answer that the gateway sent in place of the version. */
   #unserved(attempts: Attempts, { host, path }: Target, seen: { status: number; waited: number; answerMs?: number }): Proof {
     const { status, waited, answerMs } = seen;
-    attempts.last = `The gateway does not reach the new version of ${host} yet (${String(status)}).`;
+    attempts.last = `${attempts.direct ? 'An instance of' : 'The gateway does not reach'} the new version of ${host} ${attempts.direct ? 'does not serve ' : ''}yet (${String(status)}).`;
     // The process does not have to answer: its check is only that it runs.
     if (answerMs !== undefined && waited > answerMs) return { state: 'proven', through: 'gateway' };
     if (waited <= refusalPatienceMs) return { state: 'awaited', message: attempts.last, lookAgainMs: retryMs };

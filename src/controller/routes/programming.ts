@@ -22,9 +22,9 @@ import type { Statement } from '../runtime/status.ts';
 import { gatewayAddress, processesByApp } from '../relations.ts';
 import { httpRouteOf, isTakenOver } from '../shared-routes.ts';
 import type { DestinationBackend } from './backends.ts';
+import { ask, type Answer } from '../rollout/gateway-request.ts';
 import {
   acceptance,
-  ask,
   gatewayCatchUpMs,
   gatewayFairFrom,
   hasRule,
@@ -33,7 +33,6 @@ import {
   notServed,
   ownError,
   pauseAfter,
-  type Answer,
 } from '../rollout/traffic-probe.ts';
 
 const askTimeoutMs = 3_000;

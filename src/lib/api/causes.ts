@@ -161,7 +161,7 @@ export function causeWithLines(code: CauseCode, exitCode: number | undefined, li
 
 /** Lines about another program, about a port beside that of the app, or about a failure. */
 const isOfOther =
-  /\b(?:connect(?:s|ed|ing)?|connections? (?:to|from|with|pool)|reconnect\w*|wait(?:s|ing)? for|retry\w*|using|calling|fetch\w*|forward\w*|upstream|databases?|db|postgres\w*|mysql|mariadb|mongo\w*|redis|valkey|memcached|rabbit\w*|kafka|amqp|nats|queue|broker|cache|elasticsearch|smtp|debugg\w+|inspector|transport|metrics|prometheus|pprof|health|management|livereload|not|cannot|fail\w*|error|refused|in use)\b/i;
+  /\b(?:connect(?:s|ed|ing)?|connections? (?:to|from|with|pool)|reconnect\w*|wait(?:s|ing)? for|retry\w*|using|calling|fetch\w*|forward\w*|upstream|databases?|db|postgres\w*|mysql|mariadb|mongo\w*|redis|valkey|memcached|rabbit\w*|kafka|amqp|nats|queue|broker|cache|elasticsearch|smtp|debugg\w+|inspector|transport|metrics|prometheus|pprof|health|management|admin|actuator|workers?|livereload|not|cannot|fail\w*|error|refused|in use)\b/i;
 
 const verb = String.raw`\b(?:listen(?:s|ing)|running|serving|start(?:ed|ing)|bound|launched|responding|ready|up)\b`;
 /** What may stand between the verb and the place; anything else could be about something else. */
@@ -175,24 +175,28 @@ const scheme = String.raw`(?:(?:https?|h2c|tcp):\/\/)?`;
 
 /** In the words of common frameworks: Spring Boot, Express, Fastify, gunicorn, Uvicorn, Puma, Go's, Flask, Django, ASP.NET, Jetty, PHP. */
 const listens: readonly RegExp[] = [
-  String.raw`${verb}${filler}\bports?(?:\(s\))?["']?\s*[:=]?\s*["']?${port}`,
-  String.raw`${verb}${filler}(?<![\w.-])${scheme}${address}(?::|\s+port\s+)${port}`,
+  String.raw`${verb}${filler}\bports?(?:\(s\))?["']?\s{0,3}[:=]?\s{0,3}["']?${port}`,
+  String.raw`${verb}${filler}(?<![\w.-])${scheme}${address}(?::|\s{1,3}port\s{1,3})${port}`,
   String.raw`${verb}${filler}(?<![\w.\]:/-]):${port}`,
   // Only somebody who listens has this address.
-  String.raw`${verb}.{0,80}?(?<![\w.:-])${scheme}${anyAddress}(?::|\s+port\s+)${port}`,
+  String.raw`${verb}.{0,80}?(?<![\w.:-])${scheme}${anyAddress}(?::|\s{1,3}port\s{1,3})${port}`,
   String.raw`\bserver \(${scheme}${address}:${port}\) started`,
   String.raw`\b(?:listening|running)\s+on\s+(\d{4,5}|80)[\s.!"'})]*$`,
 ].map((pattern) => new RegExp(pattern, 'i'));
 
+const portOf = (line: string): number => Number(listens.map((pattern) => pattern.exec(line)?.[1]).find((text) => text !== undefined) ?? 0);
+
 /** The port on which a program says that it listens. A number in a line about anything else is none. */
 export function portIn(lines: readonly string[]): { port: number; line: string } | undefined {
   for (const line of lines) {
-    if (isOfOther.test(line)) continue;
-    const found = Number(listens.map((pattern) => pattern.exec(line)?.[1]).find((text) => text !== undefined) ?? 0);
+    const found = isOfOther.test(line) ? 0 : portOf(line);
     if (found > 0 && found <= 65_535) return { port: found, line };
   }
   return undefined;
 }
+
+/** A line says that something listens on this port, whatever else it is about. */
+export const isNamed = (port: number, lines: readonly string[]): boolean => lines.some((line) => portOf(line) === port);
 
 const ofReasons: Readonly<Record<string, CauseCode>> = {
   [reasons.bindingNotReady]: 'binding-not-ready',

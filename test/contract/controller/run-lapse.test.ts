@@ -93,3 +93,19 @@ test('a restart right after a failed recreate keeps the version that starts agai
   await reported(scene, await scene.deploy('good:4'), 'Serving');
   await scene.until(() => expect(running(scene)).toEqual({ 'good:4': 1 }));
 });
+
+test('a version that starts again makes room for one that a quota has none for beside it', async () => {
+  scene = await startRunScene();
+  await reported(scene, await scene.deploy('good:1'), 'Serving');
+  scene.holdStarts(true);
+  await reported(scene, await scene.deploy('crash:2', { rollout: { strategy: 'recreate' } }), 'Failed');
+  await scene.until(() =>
+    expect(scene.cluster.all(podType).map(({ status }) => status?.containerStatuses?.[0]?.image)).toEqual(['good:1']),
+  );
+  scene.limitPods(1);
+  await scene.deploy('silent:3');
+  await scene.until(() =>
+    expect(scene.cluster.all(podType).map(({ status }) => status?.containerStatuses?.[0]?.image)).toEqual(['silent:3']),
+  );
+  expect(scene.app()?.status?.deployment?.phase).toBe('Starting');
+});

@@ -14,7 +14,7 @@ import { routeReconciler } from '../../../src/controller/routes/route.ts';
 import { createLogger } from '../../../src/controller/runtime/log.ts';
 import { Manager } from '../../../src/controller/runtime/manager.ts';
 import { sources } from '../../../src/controller/sources.ts';
-import { configMapType, secretType, serviceType, statefulSetType, type StatefulSet } from '../../../src/lib/api/core.ts';
+import { configMapType, eventType, secretType, serviceType, statefulSetType, type StatefulSet } from '../../../src/lib/api/core.ts';
 import { podType, type Pod } from '../../../src/lib/api/pod-kind.ts';
 import { httpRouteType, mainBackends, revisionHeader, revisionOf, type HttpRoute } from '../../../src/lib/api/gateway.ts';
 import { annotations, kinds, labels } from '../../../src/lib/api/group.ts';
@@ -46,6 +46,7 @@ export class Node {
   readonly #shaky = new Map<string, number>();
   /** Pods of `good` that are not ready yet stay so. */
   #holdsStarts = false;
+  #mostPods = Infinity;
   #seen = -1;
   readonly #stopped = new AbortController();
   readonly ended: Promise<void>;
@@ -65,6 +66,22 @@ export class Node {
   holdStarts(isHeld: boolean): void {
     this.#holdsStarts = isHeld;
     this.#seen = -1;
+  }
+
+  limitPods(most: number): void {
+    this.#mostPods = most;
+  }
+
+  /** As the StatefulSet controller does when a quota refuses a pod. */
+  async #refuse({ metadata: { uid = '', namespace = '', name = '' } }: StatefulSet, pod: string): Promise<void> {
+    const event = `${name}-refused`;
+    if (this.#cluster.peek(eventType, namespace, event) !== undefined) return;
+    await this.#cluster.create(eventType, {
+      metadata: { name: event, namespace },
+      involvedObject: { uid },
+      reason: 'FailedCreate',
+      message: `create Pod ${pod} in StatefulSet ${name} failed error: pods "${pod}" is forbidden: exceeded quota: kf-limits`,
+    });
   }
 
   async #live(): Promise<void> {
@@ -95,6 +112,7 @@ export class Node {
     const template = set.spec?.template;
     // A terminating one of that name is waited for.
     if (this.#cluster.peek(podType, set.metadata.namespace, name) !== undefined) return;
+    if (this.#cluster.all(podType).length >= this.#mostPods) return this.#refuse(set, name);
     await this.#cluster.create(podType, {
       metadata: {
         name,
@@ -266,6 +284,8 @@ export interface RunScene {
   patchApp: (patch: Record<string, unknown>) => Promise<void>;
   /** New pods of `good` run and are not ready until this ends. */
   holdStarts: (isHeld: boolean) => void;
+  /** From now on a quota refuses pods beyond so many. */
+  limitPods: (most: number) => void;
   /** Of the gateway, which answers as the version that gets most requests, or as the one that the header names. */
   gateway: string;
   /** The gateway accepts routes, but loads no changes of them any more; `false`: it loads them again. */
@@ -376,6 +396,7 @@ export async function startRunScene(options: SceneOptions = {}): Promise<RunScen
     web: () => cluster.all(kinds.process).find(({ spec }) => spec.processType === 'web'),
     patchApp,
     holdStarts: (isHeld) => node.holdStarts(isHeld),
+    limitPods: (most) => node.limitPods(most),
     gateway: gateway.address,
     freezeGateway: gateway.freeze,
     metrics: () => controller.metrics(),

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import {
   causeOfBuild, causeOfCreation, causeOfExit, causeOfMount, causeOfPodEnd, causeOfPull, causeOfReason, causeOfRefusal, causeOfScheduling, causeOfTask,
-  causeWithLines, portIn, readCause, signalNote,
+  causeWithLines, isNamed, portIn, readCause, signalNote,
 } from '../../../src/lib/api/causes.ts'; // prettier-ignore
 
 describe('an image that cannot be pulled', () => {
@@ -143,10 +143,18 @@ describe('a program that ends', () => {
     ['Error: listen EADDRINUSE: address already in use :::3000', undefined],
     ['2026/01/01 10:15:00 [notice] 1#1: nginx/1.27.0 start worker processes', undefined],
     ['* Running on http://0.0.0.0:5000 (Press CTRL+C to quit)', 5000],
+    ['admin server started on port 9000', undefined],
+    ['Started worker up :1234', undefined],
     ['connected to db:5432', undefined],
     ['2026-01-01 10:00:00 started', undefined],
   ])('the port in "%s" is %s', (line, port) => {
     expect(portIn(['first', line])?.port).toBe(port);
+  });
+
+  test('is withdrawn by any line that names the expected one', () => {
+    const lines = ['Listening on http://[::]:8080, using config x', 'web server started on port 9000'];
+    expect(portIn(lines)?.port).toBe(9000);
+    expect([isNamed(8080, lines), isNamed(7070, lines)]).toEqual([true, false]);
   });
 });
 

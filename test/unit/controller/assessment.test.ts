@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import type { Instance, Problem } from '../../../src/controller/instances/instances.ts';
-import { expectationsOf, isLeftOver, Assessor, readyOf, type View } from '../../../src/controller/rollout/assessment.ts';
+import { expectationsOf, isLeftOver, Assessor, isLackOfRoom, readyOf, type View } from '../../../src/controller/rollout/assessment.ts';
 import type { Context } from '../../../src/controller/runtime/reconciler.ts';
 import { Store } from '../../../src/controller/runtime/store.ts';
 import type { StatefulSet } from '../../../src/lib/api/core.ts';
@@ -235,7 +235,19 @@ describe('missing instances', () => {
     await assessor.assess(viewOf({ at: 0, seam }).view, awaited);
     const early = await assessor.assess(viewOf({ at: 4_999, seam }).view, awaited);
     expect(early).toEqual({ failed: false, awaited: { ...quota, final: false } });
+    expect(isLackOfRoom(early.awaited)).toBe(true);
     expect(await assessor.assess(viewOf({ at: 5_000, seam }).view, awaited)).toMatchObject({ failed: true, cause: { problem: quota } });
+  });
+
+  test('that nothing refused fail the version after 8 s: the API server may be away for a moment', async () => {
+    const assessor = new Assessor();
+    const lost: Problem = { ...quota, reason: 'CreateContainer', cause: 'unknown', message: 'stream error' };
+    const seam = { missing: () => Promise.resolve(lost) };
+    await assessor.assess(viewOf({ at: 0, seam }).view, awaited);
+    const early = await assessor.assess(viewOf({ at: 7_999, seam }).view, awaited);
+    expect(early).toEqual({ failed: false, awaited: { ...lost, final: false } });
+    expect(isLackOfRoom(early.awaited)).toBe(false);
+    expect(await assessor.assess(viewOf({ at: 8_000, seam }).view, awaited)).toMatchObject({ failed: true, cause: { problem: lost } });
   });
 
   test('do not fail the version while other instances are about to end', async () => {

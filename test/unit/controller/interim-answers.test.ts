@@ -1,6 +1,6 @@
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
-import { ask } from '../../../src/controller/rollout/traffic-probe.ts';
+import { ask } from '../../../src/controller/rollout/gateway-request.ts';
 import { directConnection } from '../../../src/lib/oci/http.ts';
 import { reachThroughGateway } from '../../../src/lib/ops/routes/http-probe.ts';
 

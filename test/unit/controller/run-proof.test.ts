@@ -1,7 +1,8 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
-import { ask, Proofs } from '../../../src/controller/rollout/traffic-probe.ts';
+import { ask } from '../../../src/controller/rollout/gateway-request.ts';
+import { Proofs } from '../../../src/controller/rollout/traffic-probe.ts';
 import { routesByApp } from '../../../src/controller/relations.ts';
 import type { Instance } from '../../../src/controller/instances/instances.ts';
 import type { Context, Stores } from '../../../src/controller/runtime/reconciler.ts';

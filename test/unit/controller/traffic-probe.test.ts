@@ -280,7 +280,7 @@ describe('an answer that does not come from the rule of the generation', () => {
   test('never counts if the gateway marks answers: after 15 s an instance is asked', async () => {
     const { address, port } = await instance();
     const { proof, afterMs } = await proofOf(await answering(200, false), processOf('one'), [instanceAt(address)], port);
-    expect(proof).toEqual({ state: 'proven', through: 'instance' });
+    expect(proof).toEqual({ state: 'proven', through: 'unnamed' });
     expect(afterMs).toBeGreaterThan(15_000);
     expect((await proofOf(await answering(200, false), processOf('one'))).proof).toEqual({ state: 'proven', through: 'nothing' });
   });
@@ -300,8 +300,10 @@ describe('an answer that does not come from the rule of the generation', () => {
     ['cannot mark answers', []],
   ])('proves nothing while an instance itself answers 503, if the gateway %s', async (_, features) => {
     const { address, port } = await instance(503);
-    const { proof } = await proofOf(await answering(200, false, features), processOf('one'), [instanceAt(address)], port);
+    const { proof, afterMs } = await proofOf(await answering(200, false, features), processOf('one'), [instanceAt(address)], port);
     expect(proof).toMatchObject({ state: 'refused', reason: 'NotServing', cause: 'not-serving' });
+    // It has the time for that from its first own answer.
+    expect(afterMs).toBeGreaterThan(15_000);
   });
 });
 

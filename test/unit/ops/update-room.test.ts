@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { Stored } from '../../../src/lib/api/object.ts';
 import type { CFApp, CFProcess, CFRoute } from '../../../src/lib/api/types.generated.ts';
 import type { ProcessPlan } from '../../../src/lib/manifest/plan.ts';
-import { sizeRefusal } from '../../../src/lib/ops/apps/quota-left.ts';
+import { enlarged, sizeRefusal } from '../../../src/lib/ops/apps/quota-left.ts';
 import { needsOfUpdate, type Update } from '../../../src/lib/ops/apps/update-room.ts';
 
 const app = { metadata: { name: 'app' }, spec: {} } as Stored<CFApp>;
@@ -77,4 +77,14 @@ it('all instances of a process are compared with all that a quota has', () => {
   expect(refused({ pods: '2' })?.why).toBe("3 instances of 'web' take 3 pods, and the quota 'q' has 2 in all (pods)");
   expect(refused({ 'requests.memory': '500Mi' })).toMatchObject({ instances: 1 });
   expect(refused({ 'requests.memory': '500Mi', pods: '0' }, 0)).toBeUndefined();
+});
+
+it('of a process that does not become larger, one instance is compared with a quota: others made it too many', () => {
+  const before = { memoryMB: 600, diskMB: 100, instances: 10 };
+  expect(enlarged(before, before)).toBe(1);
+  expect(enlarged(before, { ...before, memoryMB: 500 })).toBe(1);
+  expect(enlarged(before, { ...before, instances: 0 })).toBe(0);
+  expect(enlarged(before, { ...before, instances: 11 })).toBe(11);
+  expect(enlarged(before, { ...before, memoryMB: 601, instances: 9 })).toBe(9);
+  expect(enlarged(before, { ...before, diskMB: 101 })).toBe(10);
 });

@@ -116,6 +116,15 @@ export interface ProcessSize {
   instances: number;
 }
 
+/** Without the process that has it. */
+export type Size = Omit<ProcessSize, 'processType'>;
+
+/** How many instances to compare with a whole quota: all of a process that becomes larger, else one of them. */
+export function enlarged(before: Size, after: Size): number {
+  const isLarger = after.instances > before.instances || after.memoryMB > before.memoryMB || after.diskMB > before.diskMB;
+  return isLarger ? after.instances : Math.min(after.instances, 1);
+}
+
 /** Too large for a quota, whatever is used of it. */
 export interface SizeRefusal extends QuotaRefusal {
   /** The fewest instances that are too many: 1, or all of the process. */

@@ -12,6 +12,7 @@ import { sleep } from '../../wait.ts';
 import { areEnding } from '../instances/pods.ts';
 import { readDefaultStrategy } from './default-strategy.ts';
 import {
+  enlarged,
   needsOfInstances,
   quotaRefusal,
   readQuotas,
@@ -106,9 +107,18 @@ export function needsOfUpdate(update: Update): Need[] {
   );
 }
 
-/** The instances of each process after the update. */
+/**
+ * What each process is to have after the update. Of one that the update does not make larger it is one instance: what a quota or an autoscaler has made
+ * too many is no fault of the update.
+ */
 function processesAfter(update: Update): ProcessSize[] {
-  return update.processes.map((process) => ({ ...sizesOf(update, process).after, processType: process.spec.processType }));
+  return update.processes.map((process) => {
+    const { processType, memoryMB, diskQuotaMB } = process.spec;
+    const { after } = sizesOf(update, process);
+    const own = desiredInstances(process);
+    const all = enlarged({ instances: own, memoryMB, diskMB: diskQuotaMB }, after);
+    return { ...after, instances: update.autoscaled?.has(process.metadata.name) === true ? Math.min(all, 1) : all, processType };
+  });
 }
 
 /** With no strategy can so many instances of this size run. */
