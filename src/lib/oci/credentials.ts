@@ -12,12 +12,30 @@ export type RegistryCredential = ({ username: string; password: string } | { ide
 
 const longestName = 100;
 
-/** The credential in a message: its user and where it is from, without what is secret. */
+/** What takes the place of a password for registries that have the token as the user's name. */
+const emptyPasswords = new Set(['x', 'x-oauth-basic', '_', '-', 'unused', 'nologin', 'none', 'dummy', 'token']);
+/** The name that Azure's registries give every user with a token. */
+const nobody = '00000000-0000-0000-0000-000000000000';
+/** The beginnings of tokens of GitHub, GitLab, Docker Hub and DigitalOcean, and of JSON Web Tokens. */
+const tokenStart = /^(gh[pousr]_|github_pat_|gl(pat|dt|cbt|ptt|rt)-|dckr_[op]at_|do[opr]_v1_|eyJ)/i;
+/** 30 or more characters of hex or base64. */
+const tokenShape = /^[\w+/=-]{30,}$/;
+
+/** Some registries take a token as the user's name. */
+function mayBeSecret({ username, password }: { username: string; password: string }): boolean {
+  const name = username.trim();
+  if (username.includes(password) || emptyPasswords.has(password.trim().toLowerCase())) return true;
+  return tokenStart.test(name) || (tokenShape.test(name) && name !== nobody);
+}
+
+/** The credential in a message, without what is secret: where it is from, otherwise its user. */
 export function describeCredential(credential: RegistryCredential): string {
+  const { from } = credential;
+  if (!('username' in credential)) return from === undefined ? 'an identity token' : `an identity token of ${from}`;
+  if (from !== undefined) return `user and password of ${from}`;
+  if (mayBeSecret(credential)) return 'user and password';
   // Quotes and line breaks of a name that others chose are no part of the message.
-  const plain = (name: string): string => name.replaceAll(/['\p{C}]/gu, '?').slice(0, longestName);
-  const who = 'username' in credential ? `user '${plain(credential.username)}'` : 'an identity token';
-  return credential.from === undefined ? who : `${who} of ${credential.from}`;
+  return `user '${credential.username.replaceAll(/['\p{C}]/gu, '?').slice(0, longestName)}'`;
 }
 
 /** The credential for exactly this registry (`host` or `host:port`), or undefined for none. */

@@ -38,10 +38,10 @@ async function said(host: string): Promise<string | undefined> {
   return scene.condition(kinds.build, 's-1', 'b-1', 'Succeeded')?.message;
 }
 
-test('a wrong password is told with its Secret and its user, and without the password', async () => {
+test('a wrong password is told with its Secret, and without the user and the password', async () => {
   const message = await said(registry.host);
-  expect(message).toContain("The registry does not know the credential that was sent: user 'bob' of Secret 'a-1-image-pull'.");
-  expect(message).not.toContain('wrong-password');
+  expect(message).toContain("The registry does not know the credential that was sent: user and password of Secret 'a-1-image-pull'.");
+  expect(message).not.toMatch(/wrong-password|bob/);
 });
 
 test('a Secret without a credential for the registry is no credential', async () => {

@@ -91,7 +91,7 @@ test.each([
   [
     'a wrong password',
     { username: 'push.space', password: 'wrong', from: "Secret 'x'" },
-    (): string => "The registry does not know the credential that was sent: user 'push.space' of Secret 'x'.",
+    (): string => "The registry does not know the credential that was sent: user and password of Secret 'x'.",
   ],
   ['no credential', undefined, (): string => `No credential is configured for '${registry.host}'.`],
   [

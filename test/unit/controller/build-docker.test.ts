@@ -57,8 +57,8 @@ describe('an image that could not be read', () => {
   test.each([
     [
       401,
-      { sent: "user 'bob' of Secret 'web-image-pull'" },
-      " The registry does not know the credential that was sent: user 'bob' of Secret 'web-image-pull'. Check the user (--docker-username) and the password (CF_DOCKER_PASSWORD).",
+      { sent: "user and password of Secret 'web-image-pull'" },
+      " The registry does not know the credential that was sent: user and password of Secret 'web-image-pull'. Check the user (--docker-username) and the password (CF_DOCKER_PASSWORD).",
     ],
     [
       403,
