@@ -5,7 +5,7 @@ import { KfError, messageOf } from '../../lib/errors.ts';
 import { challengeAuthenticator } from '../../lib/oci/auth.ts';
 import { credentialsFromConfig } from '../../lib/oci/credentials.ts';
 import type { RegistryCredentialSource } from '../../lib/oci/credentials.ts';
-import { credentialNote, RegistryError } from '../../lib/oci/errors.ts';
+import { credentialNote, RegistryError, type CredentialUse } from '../../lib/oci/errors.ts';
 import { directConnection } from '../../lib/oci/http.ts';
 import { formatReference, parseReference } from '../../lib/oci/reference.ts';
 import { RegistryClient } from '../../lib/oci/registry.ts';
@@ -144,13 +144,15 @@ export interface ReadFailure {
 function adviceOn({ answer }: RegistryError, hasSecret: boolean): string {
   if (answer.status !== 401 && answer.status !== 403) return '';
   const note = credentialNote(answer);
-  const advice = adviceFor(answer.credential === undefined ? hasSecret : 'sent' in answer.credential);
+  const advice = adviceFor(answer.credential, hasSecret);
   return note === undefined ? advice : ` ${note}${advice}`;
 }
 
-function adviceFor(hasCredential: boolean): string {
-  if (hasCredential) return ' Check the user (--docker-username) and the password (CF_DOCKER_PASSWORD).';
-  return ' If the registry asks for a user, push with --docker-username USER and set CF_DOCKER_PASSWORD.';
+function adviceFor(use: CredentialUse | undefined, hasSecret: boolean): string {
+  const hasCredential = use === undefined ? hasSecret : 'sent' in use;
+  if (!hasCredential) return ' If the registry asks for a user, push with --docker-username USER and set CF_DOCKER_PASSWORD.';
+  if (use !== undefined && 'sent' in use && use.hasToken === true) return ' Check the name of the image and the user (--docker-username).';
+  return ' Check the user (--docker-username) and the password (CF_DOCKER_PASSWORD).';
 }
 
 /**

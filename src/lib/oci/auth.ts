@@ -87,6 +87,7 @@ export function challengeAuthenticator(options: ChallengeOptions): Authenticator
       if (challenge?.scheme !== 'bearer') return false;
       const token = await fetchToken(options, { challenge, credential, scope, ...defined({ signal }) });
       byScope.set(scopeText(scope), credentialHeader(`Bearer ${token}`, 'direct'));
+      if ('sent' in use) use = { ...use, hasToken: true };
       return true;
     },
     use: () => use,

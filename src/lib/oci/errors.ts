@@ -34,8 +34,8 @@ const MAX_ENTRIES = 5;
 /** A value that is not a string counts as empty: an object would be printed as its type. */
 const shortText = (value: unknown): string => (typeof value === 'string' ? value.slice(0, MAX_TEXT_CHARACTERS) : '');
 
-/** Which credential was sent, as in {@link describeCredential}; or a sentence on why none was. */
-export type CredentialUse = { sent: string } | { none: string };
+/** Which credential was sent, as in {@link describeCredential}, and whether a token server took it; or a sentence on why none was. */
+export type CredentialUse = { sent: string; hasToken?: true } | { none: string };
 
 export interface RegistryAnswer {
   status: number;
@@ -177,9 +177,11 @@ export function credentialNote({ status, credential }: RegistryAnswer): string |
   if (status !== 401 && status !== 403) return undefined;
   if (credential === undefined) return undefined;
   if ('none' in credential) return credential.none;
-  return status === 401
-    ? `The registry does not know the credential that was sent: ${credential.sent}.`
-    : `The credential that was sent may not do this in this repository: ${credential.sent}.`;
+  if (status === 403) return `The credential that was sent may not do this in this repository: ${credential.sent}.`;
+  // A token server has accepted the credential, and issues a token also for a repository in which it may do nothing.
+  if (credential.hasToken === true)
+    return `The credential that was sent may not do this in this repository, or the repository does not exist: ${credential.sent}.`;
+  return `The registry does not know the credential that was sent: ${credential.sent}.`;
 }
 
 function hintsFor(answer: RegistryAnswer): string[] {

@@ -18,9 +18,9 @@ beforeEach(async () => {
 afterEach(() => Promise.all([scene.stop(), registry.stop()]));
 
 /** What a failed build of an image says, of a package with a Secret for that registry host. */
-async function said(host: string): Promise<string | undefined> {
+async function said(host: string, password = 'wrong-password'): Promise<string | undefined> {
   const { cluster } = scene;
-  const config = JSON.stringify({ auths: { [host]: { username: 'bob', password: 'wrong-password' } } });
+  const config = JSON.stringify({ auths: { [host]: { username: 'bob', password } } });
   await cluster.create(secretType, {
     metadata: { name: 'a-1-image-pull', namespace: 's-1' },
     type: 'kubernetes.io/dockerconfigjson',
@@ -48,4 +48,16 @@ test('a Secret without a credential for the registry is no credential', async ()
   expect(await said('registry.example.com')).toContain(
     `No credential is configured for '${registry.host}'. If the registry asks for a user, push with --docker-username USER`,
   );
+});
+
+test.each([
+  ['may not do this in the repository, or there is none', 'right', 'may not do this in this repository, or the repository does not exist'],
+  ['is not known, if the token server refuses it', 'wrong-password', 'The registry does not know the credential that was sent'],
+])('a credential of a registry with a token server %s', async (_, password, expected) => {
+  // A token is issued, and is not enough for the image.
+  registry.switches.credential = { scheme: 'bearer', username: 'bob', password: 'right' };
+  registry.switches.tokenUses = 0;
+  const message = await said(registry.host, password);
+  expect(message).toContain(`${expected}: user and password of Secret 'a-1-image-pull'. Check the `);
+  expect(message?.includes('CF_DOCKER_PASSWORD')).toBe(password !== 'right');
 });

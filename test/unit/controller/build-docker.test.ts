@@ -70,6 +70,11 @@ describe('an image that could not be read', () => {
       { none: "No credential is configured for 'r:5000'." },
       " No credential is configured for 'r:5000'. If the registry asks for a user, push with --docker-username USER and set CF_DOCKER_PASSWORD.",
     ],
+    [
+      401,
+      { sent: "user 'bob'", hasToken: true as const },
+      " The credential that was sent may not do this in this repository, or the repository does not exist: user 'bob'. Check the name of the image and the user (--docker-username).",
+    ],
     [404, { sent: "user 'bob'" }, ''],
   ])('with status %i, the message says of the credential %j: %s', (status, credential, said) => {
     const error = new RegistryError('reading x', { status, entries: [], fromRegistry: true, credential }, `status ${status}`);
