@@ -149,7 +149,8 @@ function adviceOn({ answer }: RegistryError, hasSecret: boolean): string {
 }
 
 function adviceFor(use: CredentialUse | undefined, hasSecret: boolean): string {
-  const hasCredential = use === undefined ? hasSecret : 'sent' in use;
+  const isOpen = use === undefined || ('none' in use && use.isUnasked === true);
+  const hasCredential = isOpen ? hasSecret : 'sent' in use;
   if (!hasCredential) return ' If the registry asks for a user, push with --docker-username USER and set CF_DOCKER_PASSWORD.';
   if (use !== undefined && 'sent' in use && use.hasToken === true) return ' Check the name of the image and the user (--docker-username).';
   return ' Check the user (--docker-username) and the password (CF_DOCKER_PASSWORD).';

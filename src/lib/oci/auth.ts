@@ -33,6 +33,8 @@ export function credentialHeader(value: string, via: Via): Record<string, string
 }
 
 const noneSent: CredentialUse = { none: 'No credential was sent.' };
+/** Before the first challenge. A firewall, or a registry that knows only some clients, refuses without one. */
+const notAsked: CredentialUse = { none: 'No credential was sent: the registry refused before it asked for one.', isUnasked: true };
 
 export const anonymous: Authenticator = { headers: () => ({}), answer: async () => false, use: () => noneSent };
 
@@ -72,7 +74,7 @@ export interface ChallengeOptions {
 export function challengeAuthenticator(options: ChallengeOptions): Authenticator {
   const byScope = new Map<string, Record<string, string>>();
   let basic: Record<string, string> | undefined;
-  let use = noneSent;
+  let use = notAsked;
   return {
     headers: (scope) => byScope.get(scopeText(scope)) ?? basic ?? {},
     answer: async (text, scope, signal) => {
@@ -99,7 +101,9 @@ function useOf(credential: RegistryCredential | undefined, challenge: Challenge 
   if (credential === undefined) return { none: `No credential is configured for '${registry}'.` };
   const sent = describeCredential(credential);
   if (challenge?.scheme === 'bearer' || (challenge?.scheme === 'basic' && 'username' in credential)) return { sent };
-  return { none: `The registry '${registry}' does not ask for what is configured for it: ${sent}.` };
+  const none = `The registry '${registry}' does not ask for what is configured for it: ${sent}.`;
+  // After a challenge to Basic, an identity token is as good as no credential.
+  return challenge?.scheme === 'basic' ? { none } : { none, isUnasked: true };
 }
 
 export interface Challenge {

@@ -34,8 +34,11 @@ const MAX_ENTRIES = 5;
 /** A value that is not a string counts as empty: an object would be printed as its type. */
 const shortText = (value: unknown): string => (typeof value === 'string' ? value.slice(0, MAX_TEXT_CHARACTERS) : '');
 
-/** Which credential was sent, as in {@link describeCredential}, and whether a token server took it; or a sentence on why none was. */
-export type CredentialUse = { sent: string; hasToken?: true } | { none: string };
+/**
+ * Which credential was sent, as in {@link describeCredential}, and whether a token server took it; or a sentence on why none was, and whether the registry
+ * asked for none that kf can send.
+ */
+export type CredentialUse = { sent: string; hasToken?: true } | { none: string; isUnasked?: true };
 
 export interface RegistryAnswer {
   status: number;

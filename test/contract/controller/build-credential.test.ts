@@ -61,3 +61,13 @@ test.each([
   expect(message).toContain(`${expected}: user and password of Secret 'a-1-image-pull'. Check the `);
   expect(message?.includes('CF_DOCKER_PASSWORD')).toBe(password !== 'right');
 });
+
+test.each([
+  [403, 'No credential was sent: the registry refused before it asked for one.'],
+  [401, "does not ask for what is configured for it: user and password of Secret 'a-1-image-pull'."],
+])('a registry that refuses with %i and no challenge has not seen the credential of the Secret', async (status, expected) => {
+  registry.switches.intercept = () => status;
+  const message = await said(registry.host);
+  expect(message).toContain(expected);
+  expect(message).toMatch(/ Check the user \(--docker-username\) and the password \(CF_DOCKER_PASSWORD\)\.$/);
+});

@@ -5,16 +5,13 @@ import { describeCredential } from '../../../src/lib/oci/credentials.ts';
 
 const hex = '0123456789abcdef'.repeat(2);
 
+const dummies = ['', 'x', 'X', 'x-oauth-basic', '_', 'unused', 'nologin', 'anything'];
+const prefixes = ['ghp_', 'gho_', 'ghu_', 'ghs_', 'ghr_', 'github_pat_', 'glpat-', 'dckr_pat_', 'dop_v1_', 'eyJhbGciOi.eyJ.'];
+const tokens = [...prefixes.map((prefix) => `${prefix}a`), hex, ` ${Buffer.from(hex).toString('base64')}`];
+
 test.each([
-  ['glpat-abc', 'glpat-abc'],
-  ['anything', 'anything'],
-  ['anything', ''],
-  ...['x', 'X', 'x-oauth-basic', '_', 'unused', 'nologin'].map((password) => ['anything', password] as const),
-  ...['ghp_a', 'gho_a', 'ghu_a', 'ghs_a', 'ghr_a', 'github_pat_a', 'glpat-a', 'dckr_pat_a', 'dop_v1_a', 'eyJhbGciOi.eyJ.x'].map(
-    (token) => [token, 'other'] as const,
-  ),
-  [hex, 'other'],
-  [` ${Buffer.from(hex).toString('base64')}`, 'other'],
+  ...dummies.map((password): [string, string] => ['anything', password]),
+  ...tokens.map((token): [string, string] => [token, 'other']),
 ])('a user that may be a token, %j with the password %j, is not named', (username, password) => {
   expect(describeCredential({ username, password })).toBe('user and password');
 });
