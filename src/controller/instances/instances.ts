@@ -70,6 +70,8 @@ export interface Expectations {
   readiness?: { port: number; path?: string; failsAfterSeconds: number };
   /** As the cluster writes it, such as `128Mi`. */
   memory?: string;
+  /** The same of its sidecars, by the names of their containers. */
+  sidecarMemory?: Readonly<Record<string, string>>;
   /** Process type of an app that buildpacks built; undefined for images of others. */
   builtProcess?: string;
 }

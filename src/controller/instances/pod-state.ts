@@ -223,8 +223,7 @@ function ofSidecars(pod: Pod, facts: PodFacts): Problem | undefined {
     if (name === undefined) continue;
     const found = waiting(pod, status, facts) ?? ended(pod, status, facts);
     if (found?.reason === 'OutOfMemory') {
-      const own = pod.spec?.initContainers?.find((container) => container.name === status.name);
-      const limit = limitOf(own?.resources?.limits?.['memory']);
+      const limit = limitOf(facts.expectations.sidecarMemory?.[status.name]);
       const message = `The sidecar '${name}' used more memory than ${limit} and was ended; 'memory' in its entry of the manifest gives it more.`;
       return { ...found, message };
     }

@@ -4,6 +4,7 @@ import type { Stored } from '../../lib/api/object.ts';
 import { statefulSetType } from '../../lib/api/core.ts';
 import { causeOfCheck } from '../../lib/api/check-words.ts';
 import { kinds } from '../../lib/api/group.ts';
+import { sidecarContainer } from '../../lib/api/names.ts';
 import type { CauseCode } from '../../lib/api/causes.ts';
 import type { AppWorkload, CFApp, CFProcess, DeploymentStatus } from '../../lib/api/types.generated.ts';
 import { generationOf, statefulSetNameOf, stopSecondsOf } from '../../templates/stateful-set.ts';
@@ -116,6 +117,14 @@ function longestStartOf(workload: Stored<AppWorkload>): number | undefined {
   );
 }
 
+function sidecarMemoryOf({ spec: { sidecars = [] } }: Stored<AppWorkload>): Expectations['sidecarMemory'] {
+  const limits = sidecars.flatMap(({ name, resources }, index) => {
+    const memory = resources?.limits?.['memory'];
+    return memory === undefined ? [] : [[sidecarContainer(index, name), memory.toString()]];
+  });
+  return limits.length === 0 ? undefined : (Object.fromEntries(limits) as Record<string, string>);
+}
+
 /** The limits by which the instances of a generation are assessed. */
 export function expectationsOf(workload: Stored<AppWorkload> | undefined): Expectations {
   if (workload === undefined) return { startSeconds: 0 };
@@ -125,7 +134,8 @@ export function expectationsOf(workload: Stored<AppWorkload> | undefined): Expec
   const memory = resources?.limits?.['memory'];
   return {
     startSeconds: check?.failureThreshold ?? 0,
-    ...defined({ port, path, readiness: readinessOf(workload), longestStartSeconds: longestStartOf(workload), memory: memory?.toString() }),
+    ...defined({ port, path, readiness: readinessOf(workload), longestStartSeconds: longestStartOf(workload) }),
+    ...defined({ memory: memory?.toString(), sidecarMemory: sidecarMemoryOf(workload) }),
     ...(builtImage.test(image) ? { builtProcess: processType } : {}),
   };
 }

@@ -122,7 +122,7 @@ export class Node {
           { apiVersion: 'apps/v1', kind: 'StatefulSet', name: set.metadata.name ?? '', uid: set.metadata.uid ?? '', controller: true },
         ],
       },
-      spec: { containers: template?.spec.containers ?? [] },
+      spec: { containers: template?.spec.containers ?? [], ...defined({ initContainers: template?.spec.initContainers }) },
       status: { phase: 'Pending', conditions: [{ type: 'PodScheduled', status: 'True', lastTransitionTime: new Date().toISOString() }] },
     });
   }

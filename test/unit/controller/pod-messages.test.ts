@@ -2,11 +2,20 @@
 
 import { expect, test } from 'vitest';
 import { problemOf } from '../../../src/controller/instances/pod-state.ts';
+import { expectationsOf } from '../../../src/controller/rollout/assessment.ts';
 import type { PodSpec, PodStatus } from '../../../src/lib/api/pod.ts';
+import { workload } from './assessment-scene.ts';
 import { asStored } from '../../support/stored.ts';
 
 const now = Date.parse('2030-01-01T00:00:00Z');
 const status = { name: 'application', image: 'registry.example/app:1', imageID: '', ready: false, restartCount: 0 };
+
+/** The app has the limit of 128 MiB. */
+const sidecars = Object.entries({ cache: '32Mi', proxy: '16Mi' }).map(([name, memory]) => ({
+  name,
+  command: [name],
+  resources: { limits: { memory } },
+}));
 
 function messageOf(spec: Partial<PodSpec>, of: PodStatus): string | undefined {
   const pod = asStored({
@@ -15,7 +24,8 @@ function messageOf(spec: Partial<PodSpec>, of: PodStatus): string | undefined {
     status: of,
   });
   const seen = { firstSeen: () => now, wasSeen: () => false };
-  return problemOf(pod, { now, expectations: { startSeconds: 60, memory: '128Mi' }, ...seen })?.message;
+  const expectations = expectationsOf({ ...workload, spec: { ...workload.spec, sidecars } });
+  return problemOf(pod, { now, expectations, ...seen })?.message;
 }
 
 test('a refused pull is told with the Secrets that the pod names for a password, and no other failed pull is', () => {
@@ -31,13 +41,14 @@ test('a refused pull is told with the Secrets that the pod names for a password,
 });
 
 test('a sidecar that was ended for lack of memory is told with its own limit, and not with that of the app', () => {
-  const name = 'sidecar-0-proxy-s';
+  const name = 'sidecar-1-proxy-s';
   const state = { terminated: { reason: 'OOMKilled', exitCode: 137, finishedAt: '2030-01-01T00:00:00Z' } };
   const of = {
     containerStatuses: [{ ...status, started: true, state: { running: { startedAt: '2030-01-01T00:00:00Z' } } }],
     initContainerStatuses: [{ ...status, name, state }],
   };
-  expect(messageOf({ initContainers: [{ name, image: 'i', resources: { limits: { memory: '16Mi' } } }] }, of)).toBe(
+  // Of the pod itself, the cache does not keep the limits.
+  expect(messageOf({}, of)).toBe(
     "The sidecar 'proxy' used more memory than its limit of 16M and was ended; 'memory' in its entry of the manifest gives it more.",
   );
 });
