@@ -28,13 +28,17 @@ import { awayTaints } from './instances/nodes.ts';
 import type { Source } from './runtime/informer.ts';
 import { defined } from '../lib/defined.ts';
 
-/** The controller reads a pod's node, its time limits, whether it names a pull secret and its containers' names and images, and nothing else of the spec. */
+/** Of the Secrets for a pod's pulls; messages name them. */
+const mostPullSecrets = 3;
+
+/** The controller reads a pod's node, its time limits, the first names of its pull secrets and its containers' names and images, and nothing else of the spec. */
 function trimPod(pod: Stored<Pod>): Stored<Pod> {
-  const { nodeName, terminationGracePeriodSeconds, activeDeadlineSeconds, imagePullSecrets, containers = [] } = pod.spec ?? {};
+  const { nodeName, terminationGracePeriodSeconds, activeDeadlineSeconds, imagePullSecrets: secrets, containers = [] } = pod.spec ?? {};
+  const imagePullSecrets = secrets?.slice(0, mostPullSecrets).map(({ name }) => ({ name }));
   return {
     ...pod,
     spec: {
-      ...defined({ nodeName, terminationGracePeriodSeconds, activeDeadlineSeconds, imagePullSecrets: imagePullSecrets?.slice(0, 1) }),
+      ...defined({ nodeName, terminationGracePeriodSeconds, activeDeadlineSeconds, imagePullSecrets }),
       containers: containers.map(({ name, image }) => ({ name, ...defined({ image }) })),
     },
   };

@@ -66,9 +66,9 @@ export function obstacleOf({ spec }: Pod, { state }: ContainerStatus, wasSeen: (
   return undefined;
 }
 
-/** With which credential the kubelet pulls the pod's images, for one that a registry has refused. */
+/** The Secrets that the pod names for its pulls, for an image that its registry has refused; the credential may be another one, of the node. */
 export function credentialOfPulls({ spec }: Pod): string {
   const names = (spec?.imagePullSecrets ?? []).map(({ name }) => `'${name}'`);
   if (names.length === 0) return 'The pod names no Secret with a credential.';
-  return `The pod names ${names.length === 1 ? 'Secret' : 'the Secrets'} ${names.join(', ')} with the credential.`;
+  return `The pod names ${names.length === 1 ? 'Secret' : 'the Secrets'} ${names.join(', ')} for its pulls.`;
 }

@@ -2,6 +2,8 @@
 
 import { expect, test } from 'vitest';
 import { problemOf } from '../../../src/controller/instances/pod-state.ts';
+import { sources } from '../../../src/controller/sources.ts';
+import { podType } from '../../../src/lib/api/pod-kind.ts';
 import { expectationsOf } from '../../../src/controller/rollout/assessment.ts';
 import type { PodSpec, PodStatus } from '../../../src/lib/api/pod.ts';
 import { workload } from './assessment-scene.ts';
@@ -23,9 +25,12 @@ function messageOf(spec: Partial<PodSpec>, of: PodStatus): string | undefined {
     spec: { containers: [], ...spec },
     status: of,
   });
+  const kept = sources('cf')
+    .find(({ type }) => type === podType)
+    ?.trim?.(pod) as typeof pod | undefined;
   const seen = { firstSeen: () => now, wasSeen: () => false };
   const expectations = expectationsOf({ ...workload, spec: { ...workload.spec, sidecars } });
-  return problemOf(pod, { now, expectations, ...seen })?.message;
+  return kept && problemOf(kept, { now, expectations, ...seen })?.message;
 }
 
 test('a refused pull is told with the Secrets that the pod names for a password, and no other failed pull is', () => {
@@ -34,8 +39,10 @@ test('a refused pull is told with the Secrets that the pod names for a password,
       { imagePullSecrets: secrets.map((name) => ({ name })) },
       { containerStatuses: [{ ...status, state: { waiting: { reason: 'ErrImagePull', message } } }] },
     );
-  expect(pull('401 Unauthorized', 'own')).toMatch(/cannot be pulled: 401 Unauthorized\. The pod names Secret 'own' with the credential\.$/);
-  expect(pull('401 Unauthorized', 'a', 'b')).toContain("names the Secrets 'a', 'b' with the credential.");
+  expect(pull('401 Unauthorized', 'own')).toMatch(/cannot be pulled: 401 Unauthorized\. The pod names Secret 'own' for its pulls\.$/);
+  expect(pull('401 Unauthorized', 'a', 'b')).toContain(" The pod names the Secrets 'a', 'b' for its pulls.");
+  // Of more, the cache keeps the first ones.
+  expect(pull('401 Unauthorized', 'a', 'b', 'c', 'd')).toContain(" The pod names the Secrets 'a', 'b', 'c' for its pulls.");
   expect(pull('401 Unauthorized')).toContain(' The pod names no Secret with a credential.');
   expect(pull('manifest unknown', 'own')).not.toContain('Secret');
 });
