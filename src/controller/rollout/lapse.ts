@@ -29,6 +29,14 @@ export function isFirstStart(instance: Instance): boolean {
   return !ready && !ending && state === 'STARTING' && restarts === 0 && mayAnswer && lapsedSince(instance) === undefined;
 }
 
+/**
+ * None of its instances is ready, and one of them starts for the first time: if the version has served, it is mostly there in place of a change that failed.
+ * A new version that has no room beside it gets its room.
+ */
+export function startsAgain(instances: readonly Instance[]): boolean {
+  return !instances.some(({ ready }) => ready) && instances.some(isFirstStart);
+}
+
 export class Lapses {
   /** When a lapse was first seen, by the uid of its instance: the clock of a node may be ahead. */
   readonly #seen = new BoundedMap<string, { since: number; at: number }>(10_000);

@@ -16,7 +16,7 @@ import { carriedBy, isLoadedBy } from './carried.ts';
 import type { Target } from './cancellation.ts';
 import { evacuationIn, withoutSpare, type Evacuation } from './evacuation.ts';
 import { workloadsOf } from './generation.ts';
-import { isFirstStart, Lapses } from './lapse.ts';
+import { Lapses, startsAgain } from './lapse.ts';
 import { noteOf } from './note.ts';
 import type { Proof, Proofs } from './traffic-probe.ts';
 import { parseWeights, planRollout, printWeights, type Generation, type RolloutPlan } from './planner.ts';
@@ -211,12 +211,6 @@ export class Rollouts {
     return true;
   }
 
-  /** It has served, and starts again, mostly in place of a change that failed. A new version that has no room beside it gets its room. */
-  #startsAgain(view: View, workload: Stored<AppWorkload>, own: readonly Instance[]): boolean {
-    if (workload.spec.instances === 0 || own.some(({ ready }) => ready) || !own.some(isFirstStart)) return false;
-    return this.#servedBefore(view, generationOf(workload));
-  }
-
   #plan(view: View, { proven, failed, lacksRoom }: { proven: boolean; failed: boolean; lacksRoom: boolean }): RolloutPlan {
     const generations = view.workloads.map((workload): Generation => {
       const hash = generationOf(workload);
@@ -226,7 +220,9 @@ export class Rollouts {
         instances: workload.spec.instances,
         ready: hash === view.hash && !failed ? this.#readyOfTarget(view) : readyOf(view.instances, hash),
         readyIndexes: own.filter(({ ready }) => ready).map(({ index }) => index),
-        lapsed: hash !== view.hash && (this.#hasLapsed(view, workload, own) || (!lacksRoom && this.#startsAgain(view, workload, own))),
+        lapsed:
+          hash !== view.hash &&
+          (this.#hasLapsed(view, workload, own) || (!lacksRoom && startsAgain(own) && this.#servedBefore(view, hash))),
         present: own.length,
         ending: own.filter(({ ending }) => ending).length,
         proven: hash === view.hash ? proven : this.#provenBefore(view, hash),

@@ -295,8 +295,8 @@ export class Proofs {
       if (now - Math.max(attempts.errors.since, attempts.since) <= ownErrorMs)
         return { state: 'awaited', message: attempts.last, lookAgainMs: pauseAfter(attempts.errors.count) };
     }
-    if (marked) return { state: 'proven', through: 'gateway' };
     if (attempts.direct) return { state: 'proven', through: attempts.heard ?? 'instance' };
+    if (marked) return { state: 'proven', through: 'gateway' };
     return this.#unnamed(attempts, target, { marks: info.gateway.features.includes(markFeature), status, waited });
   }
 
@@ -308,7 +308,11 @@ export class Proofs {
     attempts.direct = true;
     attempts.since += waited;
     attempts.heard = marks ? 'unnamed' : 'gateway';
-    return { state: 'awaited', message: `The answer of ${host} does not say which version sent it, asking an instance itself`, lookAgainMs: 1 };
+    return {
+      state: 'awaited',
+      message: `The answer of ${host} does not say which version sent it, asking an instance itself`,
+      lookAgainMs: 1,
+    };
   }
 
   /** Evaluates an answer that the gateway sent in place of the version. */
