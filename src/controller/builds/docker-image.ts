@@ -1,6 +1,5 @@
 // Builds of packages that are images: finds the digest of the image, and whether the image can run here.
 
-import { defined } from '../../lib/defined.ts';
 import { KfError, messageOf } from '../../lib/errors.ts';
 import { challengeAuthenticator } from '../../lib/oci/auth.ts';
 import { credentialsFromConfig } from '../../lib/oci/credentials.ts';
@@ -37,7 +36,7 @@ export interface NamedConfig {
 
 export interface ReadOptions {
   /** The first one with a credential for the registry is used. */
-  dockerConfigs: readonly (NamedConfig | string)[];
+  dockerConfigs: readonly NamedConfig[];
   insecureRegistries: string[];
   /** The architecture that is read from an index, as in GOARCH. */
   architecture: string;
@@ -45,14 +44,11 @@ export interface ReadOptions {
 }
 
 function credentials(configs: ReadOptions['dockerConfigs']): RegistryCredentialSource {
-  const sources = configs.map((config) => {
-    const { text, from } = typeof config === 'string' ? { text: config, from: undefined } : config;
-    return { source: credentialsFromConfig(text, 'the pull secret'), from };
-  });
+  const sources = configs.map(({ text, from }) => ({ source: credentialsFromConfig(text, 'the pull secret'), from }));
   return async (registry) => {
     for (const { source, from } of sources) {
       const found = await source(registry);
-      if (found !== undefined) return { ...found, ...defined({ from }) };
+      if (found !== undefined) return { ...found, from };
     }
     return undefined;
   };

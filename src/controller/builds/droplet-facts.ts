@@ -65,7 +65,8 @@ async function readCredential(context: Context, { metadata }: Stored<BuildWorklo
 
 function askRegistry(context: Context, image: string, auth: string): Outcome<ImageFacts> | undefined {
   const info = context.info();
-  const dockerConfigs = [JSON.stringify({ auths: { [info.registry.pushHost]: { auth } } })];
+  const text = JSON.stringify({ auths: { [info.registry.pushHost]: { auth } } });
+  const dockerConfigs = [{ text, from: 'the build' }];
   const architecture = process.arch === 'x64' ? 'amd64' : process.arch;
   return context.outside(`droplet ${image}`, 15_000, (signal) =>
     readImage(image, { dockerConfigs, insecureRegistries: insecureRegistries(info), architecture, signal }),

@@ -22,6 +22,7 @@ function notedBefore({ process, deployId }: View): DeploymentStatus | undefined 
 const otherWays = {
   instance: 'The gateway could not be asked from inside the cluster; an instance answered.',
   unnamed: 'The answers of the gateway do not say which version sent them; an instance answered.',
+  unanswered: 'The answers of the gateway do not say which version sent them, and no instance can be asked from where the controller runs.',
   nothing: 'Neither the gateway nor an instance can be asked from where the controller runs.',
 } as const;
 

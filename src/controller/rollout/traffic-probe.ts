@@ -19,10 +19,10 @@ import { ask } from './gateway-request.ts';
 import { refusalOf } from './route-refusal.ts';
 
 /**
- * Which way the answer came. `nothing`: neither the gateway nor an instance can be reached from here. `earlier`: the status says that the
- * generation was proven, but not how.
+ * Which way the answer came. `unnamed`: from an instance, since the gateway's answers name no version; `unanswered`: from none, in the same case.
+ * `nothing`: neither the gateway nor an instance can be reached from here. `earlier`: the status says that the generation was proven, but not how.
  */
-export type Through = 'gateway' | 'instance' | 'unnamed' | 'nothing' | 'earlier';
+export type Through = 'gateway' | 'instance' | 'unnamed' | 'unanswered' | 'nothing' | 'earlier';
 
 /** State of a generation's proof. */
 export type Proof =
@@ -47,7 +47,7 @@ interface Attempts {
 }
 
 /** What counts when no instance can be asked from where the controller runs. */
-const withoutInstance = ({ heard }: Attempts): Through => (heard === 'gateway' ? 'gateway' : 'nothing');
+const withoutInstance = ({ heard }: Attempts): Through => (heard === 'unnamed' ? 'unanswered' : (heard ?? 'nothing'));
 
 const retryMs = 100;
 const requestTimeoutMs = 5_000;

@@ -49,16 +49,19 @@ interface PasswordCredential {
  * @param renew called after a refusal; another credential that it returns is used from then on
  */
 export function basicAuthenticator(credential: PasswordCredential, via: Via, renew?: () => Promise<PasswordCredential>): Authenticator {
+  let sent = credential;
   let header = credentialHeader(basicValue(credential), via);
   return {
     headers: () => header,
     answer: async () => {
-      const renewed = renew === undefined ? header : credentialHeader(basicValue(await renew()), via);
+      if (renew === undefined) return false;
+      sent = await renew();
+      const renewed = credentialHeader(basicValue(sent), via);
       const isNew = JSON.stringify(renewed) !== JSON.stringify(header);
       header = renewed;
       return isNew;
     },
-    use: () => ({ sent: describeCredential(credential) }),
+    use: () => ({ sent: describeCredential(sent) }),
   };
 }
 

@@ -141,7 +141,8 @@ describe('the fetch program', () => {
   test('names a missing setting', () => expect(() => settingsFromEnv({})).toThrow('The variable KF_SOURCE is missing.'));
 
   describe('reading an image', () => {
-    const read = (image: string, dockerConfigs: (string | NamedConfig)[] = [JSON.stringify({ auths: { [registry.host]: credential } })]) =>
+    const known = (): NamedConfig => ({ text: JSON.stringify({ auths: { [registry.host]: credential } }), from: "Secret 'known'" });
+    const read = (image: string, dockerConfigs = [known()]) =>
       readImage(image, { dockerConfigs, insecureRegistries: [registry.host], architecture: 'amd64', signal: AbortSignal.timeout(5_000) });
 
     test('returns digest, user, TCP ports and labels of a tag', async () => {

@@ -22,8 +22,9 @@ async function serve(address: string, listener: RequestListener): Promise<string
 }
 
 /** What the CFBuild's message would be. */
-async function messageOf(host: string, dockerConfigs: string[] = []): Promise<string> {
+async function messageOf(host: string, texts: string[] = []): Promise<string> {
   const image = `${host}/x/app:1`;
+  const dockerConfigs = texts.map((text) => ({ text, from: "Secret 'known'" }));
   const options = { dockerConfigs, insecureRegistries: [], architecture: 'amd64', signal: AbortSignal.timeout(10_000) };
   try {
     await readImage(image, options);

@@ -282,7 +282,7 @@ describe('an answer that does not come from the rule of the generation', () => {
     const { proof, afterMs } = await proofOf(await answering(200, false), processOf('one'), [instanceAt(address)], port);
     expect(proof).toEqual({ state: 'proven', through: 'unnamed' });
     expect(afterMs).toBeGreaterThan(15_000);
-    expect((await proofOf(await answering(200, false), processOf('one'))).proof).toEqual({ state: 'proven', through: 'nothing' });
+    expect((await proofOf(await answering(200, false), processOf('one'))).proof).toEqual({ state: 'proven', through: 'unanswered' });
   });
 
   test('is a 404 if the gateway cannot mark answers, for 1 s', async () => {

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { Stored } from '../../../src/lib/api/object.ts';
 import type { CFApp, CFProcess, CFRoute } from '../../../src/lib/api/types.generated.ts';
 import type { ProcessPlan } from '../../../src/lib/manifest/plan.ts';
-import { enlarged, sizeRefusal } from '../../../src/lib/ops/apps/quota-left.ts';
+import { sizeRefusal, type ProcessSize } from '../../../src/lib/ops/apps/quota-left.ts';
 import { needsOfUpdate, type Update } from '../../../src/lib/ops/apps/update-room.ts';
 
 const app = { metadata: { name: 'app' }, spec: {} } as Stored<CFApp>;
@@ -56,10 +56,11 @@ it.each<[string, [number, number], Stored<CFProcess>[], Partial<Update>]>([
 });
 
 const whole = (hard: Record<string, string>) => ({ metadata: { name: 'q' }, status: { hard, used: hard } });
-const sized = { processType: 'web', memoryMB: 600, diskMB: 100 };
+const none: ProcessSize = { memoryMB: 0, diskMB: 0, instances: 0 };
+const sized = { memoryMB: 600, diskMB: 100 };
 
 it('an instance is compared with all that a quota has, whatever is used of it', () => {
-  const why = (hard: Record<string, string>): string | undefined => sizeRefusal([whole(hard)], { ...sized, instances: 1 })?.why;
+  const why = (hard: Record<string, string>): string | undefined => sizeRefusal([whole(hard)], 'web', { before: none, after: { ...sized, instances: 1 } })?.why;
   expect(why({ 'requests.memory': '600Mi', 'requests.ephemeral-storage': '100Mi', pods: '0' })).toBeUndefined();
   expect(why({ 'requests.memory': '500Mi' })).toBe(
     "one instance of 'web' takes 600M of memory, and the quota 'q' has 500M in all (requests.memory)",
@@ -68,7 +69,7 @@ it('an instance is compared with all that a quota has, whatever is used of it', 
 });
 
 it('all instances of a process are compared with all that a quota has', () => {
-  const refused = (hard: Record<string, string>, instances = 3) => sizeRefusal([whole(hard)], { ...sized, instances });
+  const refused = (hard: Record<string, string>, instances = 3) => sizeRefusal([whole(hard)], 'web', { before: none, after: { ...sized, instances } });
   expect(refused({ 'requests.memory': '1800Mi', pods: '3' })).toBeUndefined();
   expect(refused({ 'requests.memory': '1500Mi' })).toMatchObject({
     why: "3 instances of 'web' take 1.8G of memory, and the quota 'q' has 1.5G in all (requests.memory)",
@@ -81,10 +82,11 @@ it('all instances of a process are compared with all that a quota has', () => {
 
 it('of a process that does not become larger, one instance is compared with a quota: others made it too many', () => {
   const before = { memoryMB: 600, diskMB: 100, instances: 10 };
-  expect(enlarged(before, before)).toBe(1);
-  expect(enlarged(before, { ...before, memoryMB: 500 })).toBe(1);
-  expect(enlarged(before, { ...before, instances: 0 })).toBe(0);
-  expect(enlarged(before, { ...before, instances: 11 })).toBe(11);
-  expect(enlarged(before, { ...before, memoryMB: 601, instances: 9 })).toBe(9);
-  expect(enlarged(before, { ...before, diskMB: 101 })).toBe(10);
+  const hard = { 'requests.memory': '1Gi', 'requests.ephemeral-storage': '500Mi', pods: '5' };
+  const why = (after: Partial<ProcessSize>) => sizeRefusal([whole(hard)], 'web', { before, after: { ...before, ...after } })?.why;
+  expect([why({}), why({ memoryMB: 500 }), why({ instances: 0 }), why({ instances: 9 })]).toEqual([undefined, undefined, undefined, undefined]);
+  expect(why({ instances: 11 })).toContain("11 instances of 'web' take 6.4G of memory");
+  expect(why({ memoryMB: 601 })).toContain("10 instances of 'web' take 5.9G of memory");
+  expect(why({ diskMB: 101 })).toContain("10 instances of 'web' take 1010M of disk");
+  expect(why({ memoryMB: 1025 })).toContain("one instance of 'web' takes 1G of memory");
 });

@@ -1,8 +1,10 @@
 // What the quotas of a space have left, compared with what a change takes.
 
+import { desiredInstances } from '../../api/app.ts';
 import { instanceLimitsName } from '../../api/group.ts';
-import { resource, type KubeObject } from '../../api/object.ts';
+import { resource, type KubeObject, type Stored } from '../../api/object.ts';
 import { counted, formatBytes, megabyte, parseQuantity } from '../../api/sizes.ts';
+import type { CFProcess } from '../../api/types.generated.ts';
 import { defined } from '../../defined.ts';
 import { isForbidden } from '../../kube/errors.ts';
 import { allowance, decidingQuota, type Deciding } from '../../session/quota-refusal.ts';
@@ -108,7 +110,6 @@ export function quotaRefusal(quotas: readonly ResourceQuota[], needs: readonly N
 
 /** The instances of a process. */
 export interface ProcessSize {
-  processType: string;
   /** Of each instance. */
   memoryMB: number;
   /** Of each instance. */
@@ -116,14 +117,11 @@ export interface ProcessSize {
   instances: number;
 }
 
-/** Without the process that has it. */
-export type Size = Omit<ProcessSize, 'processType'>;
-
-/** How many instances to compare with a whole quota: all of a process that becomes larger, else one of them. */
-export function enlarged(before: Size, after: Size): number {
-  const isLarger = after.instances > before.instances || after.memoryMB > before.memoryMB || after.diskMB > before.diskMB;
-  return isLarger ? after.instances : Math.min(after.instances, 1);
-}
+export const sizeOfProcess = (process: Stored<CFProcess>): ProcessSize => ({
+  instances: desiredInstances(process),
+  memoryMB: process.spec.memoryMB,
+  diskMB: process.spec.diskQuotaMB,
+});
 
 /** Too large for a quota, whatever is used of it. */
 export interface SizeRefusal extends QuotaRefusal {
@@ -132,24 +130,34 @@ export interface SizeRefusal extends QuotaRefusal {
 }
 
 /**
- * Why a quota has less in all than one instance of this size takes, or than all instances of the process take, so that no room helps; undefined when they
- * can run.
+ * Why a quota has less in all than one instance of this size takes, or than all instances take of what becomes more, so that no room helps; undefined when
+ * they can run. What others made too many before, an autoscaler or a quota that was lowered, is no fault of the change.
+ * @param before the size that the process has now
  */
-export function sizeRefusal(quotas: readonly ResourceQuota[], process: ProcessSize): SizeRefusal | undefined {
-  const { processType, memoryMB, diskMB, instances: all } = process;
-  const refusalOfSome = (instances: number): SizeRefusal | undefined => {
+export function sizeRefusal(
+  quotas: readonly ResourceQuota[],
+  processType: string,
+  { before, after }: Record<'before' | 'after', ProcessSize>,
+): SizeRefusal | undefined {
+  const all = after.instances;
+  if (all === 0) return undefined;
+  const refusalOfSome = (instances: number, counts: { memory: boolean; disk: boolean; instances: boolean }): SizeRefusal | undefined => {
     const who = instances === 1 ? `one instance of '${processType}' takes` : `${counted(instances, 'instance')} of '${processType}' take`;
-    const amounts = { memoryBytes: instances * memoryMB * megabyte, diskBytes: instances * diskMB * megabyte };
     const needs = needsOfInstances(
-      { ...amounts, instances: instances === 1 ? 0 : instances },
+      {
+        memoryBytes: counts.memory ? instances * after.memoryMB * megabyte : 0,
+        diskBytes: counts.disk ? instances * after.diskMB * megabyte : 0,
+        instances: counts.instances ? instances : 0,
+      },
       (amount, kind) => `${who} ${amount} of ${kind}`,
       (count, kind) => `${who} ${counted(count, kind)}`,
     );
     const refused = refusalOf(quotas, needs, true);
     return refused && { ...refused, instances };
   };
-  if (all === 0) return undefined;
-  return refusalOfSome(1) ?? (all > 1 ? refusalOfSome(all) : undefined);
+  const isMore = all > before.instances;
+  const grown = { memory: isMore || after.memoryMB > before.memoryMB, disk: isMore || after.diskMB > before.diskMB, instances: isMore };
+  return refusalOfSome(1, { memory: true, disk: true, instances: false }) ?? (all > 1 ? refusalOfSome(all, grown) : undefined);
 }
 
 function refusalOf(quotas: readonly ResourceQuota[], needs: readonly Need[], isWhole: boolean): QuotaRefusal | undefined {

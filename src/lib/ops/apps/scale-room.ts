@@ -1,20 +1,20 @@
 // Checks before a scale whether the space's quotas have enough left for more instances: one that is refused changes nothing, as in cf.
 
-import { desiredInstances, instanceCountsOf } from '../../api/app.ts';
+import { instanceCountsOf } from '../../api/app.ts';
 import type { Stored } from '../../api/object.ts';
 import { counted, megabyte } from '../../api/sizes.ts';
 import type { CFApp, CFProcess } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import {
-  enlarged,
   needsOfInstances,
   quotaRefusal,
   readQuotas,
+  sizeOfProcess,
   sizeRefusal,
   type Need,
+  type ProcessSize,
   type QuotaRefusal,
-  type Size,
 } from './quota-left.ts';
 
 /** What more instances of a process take. */
@@ -35,11 +35,15 @@ function cannotHave({ space, bin }: SpaceSession, { displayName }: CFApp['spec']
 }
 
 /** @throws KfError `quota` when a quota of the space has less in all than so many instances of this size take, and the process becomes larger */
-export async function assertSizeFits(session: SpaceSession, app: Stored<CFApp>, process: Stored<CFProcess>, size: Size): Promise<void> {
-  const { processType, memoryMB, diskQuotaMB } = process.spec;
-  if (app.spec.desiredState !== 'STARTED' || size.instances === 0) return;
-  const instances = enlarged({ instances: desiredInstances(process), memoryMB, diskMB: diskQuotaMB }, size);
-  const refused = sizeRefusal(await readQuotas(session), { ...size, instances, processType });
+export async function assertSizeFits(
+  session: SpaceSession,
+  app: Stored<CFApp>,
+  process: Stored<CFProcess>,
+  after: ProcessSize,
+): Promise<void> {
+  if (app.spec.desiredState !== 'STARTED' || after.instances === 0) return;
+  const { processType } = process.spec;
+  const refused = sizeRefusal(await readQuotas(session), processType, { before: sizeOfProcess(process), after });
   if (refused === undefined) return;
   const what = refused.instances === 1 ? 'an instance' : counted(refused.instances, 'instance');
   throw cannotHave(session, app.spec, `${what} of '${processType}' of this size`, refused);

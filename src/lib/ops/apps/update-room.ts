@@ -12,16 +12,9 @@ import { sleep } from '../../wait.ts';
 import { areEnding } from '../instances/pods.ts';
 import { readDefaultStrategy } from './default-strategy.ts';
 import {
-  enlarged,
-  needsOfInstances,
-  quotaRefusal,
-  readQuotas,
-  sizeRefusal,
-  type Need,
-  type ProcessSize,
-  type QuotaRefusal,
-  type SizeRefusal,
-} from './quota-left.ts';
+  needsOfInstances, quotaRefusal, readQuotas, sizeOfProcess, sizeRefusal,
+  type Need, type ProcessSize, type QuotaRefusal, type ResourceQuota, type SizeRefusal,
+} from './quota-left.ts'; // prettier-ignore
 
 /** Instances of an earlier update or of a deleted app may be ending: that takes the drain and the grace period. */
 const patienceMs = 20_000;
@@ -40,16 +33,10 @@ export interface Update {
   rollout: RolloutOptions;
 }
 
-interface Size {
-  instances: number;
-  memoryMB: number;
-  diskMB: number;
-}
-
 /** One process that runs, before and after the update. */
 interface Replaced {
-  before: Size;
-  after: Size;
+  before: ProcessSize;
+  after: ProcessSize;
   /** New instances that run beside all old ones. */
   step: number;
   /** Both versions run side by side until the last instance is replaced. */
@@ -57,7 +44,7 @@ interface Replaced {
 }
 
 /** What a process takes now, and what it takes after the update. */
-function sizesOf({ planned = [], autoscaled }: Update, process: Stored<CFProcess>): { before: Size; after: Size } {
+function sizesOf({ planned = [], autoscaled }: Update, process: Stored<CFProcess>): { before: ProcessSize; after: ProcessSize } {
   const { metadata, spec } = process;
   const { running, starting, crashed } = instanceCountsOf(process);
   const plan = planned.find(({ type }) => type === spec.processType);
@@ -83,7 +70,7 @@ function replaced(update: Update, process: Stored<CFProcess>): Replaced[] {
 }
 
 /** The most that an update of a process takes beyond what it takes now: at its first step or at its last one. */
-function most({ before, after, step, routed }: Replaced, sizeOf: (size: Size) => number): number {
+function most({ before, after, step, routed }: Replaced, sizeOf: (size: ProcessSize) => number): number {
   const [old, now] = [sizeOf(before), sizeOf(after)];
   const grown = routed ? after.instances - before.instances : 0;
   const first = step * now + grown * (grown > 0 ? now : old);
@@ -94,7 +81,7 @@ function most({ before, after, step, routed }: Replaced, sizeOf: (size: Size) =>
 /** What an update takes beyond what the app takes now. */
 export function needsOfUpdate(update: Update): Need[] {
   const all = update.processes.flatMap((process) => replaced(update, process));
-  const total = (sizeOf: (size: Size) => number): number => all.reduce((sum, one) => sum + most(one, sizeOf), 0);
+  const total = (sizeOf: (size: ProcessSize) => number): number => all.reduce((sum, one) => sum + most(one, sizeOf), 0);
   const takes = (amount: string): string => `during the update it takes ${amount}`;
   return needsOfInstances(
     {
@@ -107,18 +94,16 @@ export function needsOfUpdate(update: Update): Need[] {
   );
 }
 
-/**
- * What each process is to have after the update. Of one that the update does not make larger it is one instance: what a quota or an autoscaler has made
- * too many is no fault of the update.
- */
-function processesAfter(update: Update): ProcessSize[] {
-  return update.processes.map((process) => {
-    const { processType, memoryMB, diskQuotaMB } = process.spec;
+/** Why a process could never have the size that the update gives it. */
+function refusalOfSizes(quotas: readonly ResourceQuota[], update: Update): { processType: string; refused: SizeRefusal } | undefined {
+  for (const process of update.processes) {
+    const { processType } = process.spec;
     const { after } = sizesOf(update, process);
-    const own = desiredInstances(process);
-    const all = enlarged({ instances: own, memoryMB, diskMB: diskQuotaMB }, after);
-    return { ...after, instances: update.autoscaled?.has(process.metadata.name) === true ? Math.min(all, 1) : all, processType };
-  });
+    const isAutoscaled = update.autoscaled?.has(process.metadata.name) === true;
+    const refused = sizeRefusal(quotas, processType, { before: isAutoscaled ? after : sizeOfProcess(process), after });
+    if (refused !== undefined) return { processType, refused };
+  }
+  return undefined;
 }
 
 /** With no strategy can so many instances of this size run. */
@@ -175,10 +160,8 @@ export async function assertUpdateFits(session: SpaceSession, update: Update, ag
   const since = performance.now();
   for (;;) {
     const quotas = await readQuotas(session);
-    for (const process of processesAfter(update)) {
-      const refusedForGood = sizeRefusal(quotas, process);
-      if (refusedForGood !== undefined) throw tooLarge(session, update, process.processType, refusedForGood);
-    }
+    const tooMuch = refusalOfSizes(quotas, update);
+    if (tooMuch !== undefined) throw tooLarge(session, update, tooMuch.processType, tooMuch.refused);
     const refused = quotaRefusal(quotas, during);
     if (refused === undefined || (await stopsFirst())) return;
     if (performance.now() - since < patienceMs && (await areEnding(session))) {
