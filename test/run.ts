@@ -124,7 +124,7 @@ const usage = `usage: npm test [-- [RING…] [FILE…] [--all] [--update]]
 
   RING      ${Object.keys(rings).join(', ')}; without one, all of them (${[...alone].join(', ')} is a part of cluster)
   FILE      path of a test file; without one, all files of the rings
-  --all     runs all files of the cluster ring; without it what each run has, and one of five parts, by the commit or KF_TEST_PART=1 to 5;
+  --all     runs all files of the cluster ring; without it what each run has, and one of six parts, by the commit or KF_TEST_PART=1 to 6;
             and the long form of tests that are shorter without it (docs/testing.md)
   --update  writes the stored results anew`;
 
