@@ -67,7 +67,11 @@ export class Rollouts {
     const assessment = await this.#assessor.assess(view, proof);
     const sibling = assessment.failed ? undefined : failedSiblingOf(view);
     const failed = assessment.failed || sibling !== undefined;
-    const plan = this.#plan(view, { proven, failed, lacksRoom: !view.instances.some(({ ending }) => ending) && isLackOfRoom(assessment.awaited) });
+    const plan = this.#plan(view, {
+      proven,
+      failed,
+      lacksRoom: !view.instances.some(({ ending }) => ending) && isLackOfRoom(assessment.awaited),
+    });
     const evacuation = evacuationIn(view, plan, assessment.absent !== undefined);
     // Before the instances go whose lines it has. They go in the next step, which the status starts: if they went before the status says why, a step
     // that knows only the status would start them again.
@@ -296,7 +300,8 @@ export class Rollouts {
         // Nothing falls back to it later: its version has failed as a whole, or before it served, or the change that replaced it is done.
         const isPast = isTarget ? sibling !== undefined : isDecided || (said?.state === 'Failed' && said.served !== true);
         const isVerified =
-          this.#wasVerified(view, hash) || (isTarget && view.routed && proof.state === 'proven' && proof.through !== 'nothing' && proof.through !== 'unanswered');
+          this.#wasVerified(view, hash) ||
+          (isTarget && view.routed && proof.state === 'proven' && proof.through !== 'nothing' && proof.through !== 'unanswered');
         return {
           process: view.process.spec.processType,
           hash,

@@ -248,7 +248,8 @@ export const causeOfFailedBuild = ({ cause, reason }: { cause?: string; reason?:
 /** The code of a failed task. @param message the sentence of its condition */
 export function causeOfTask(reason: string | undefined, message: string): CauseCode {
   // Names of Secrets are no words of the kubelet.
-  if (reason === 'ImagePull') return causeOfPull(message.replace(/ The pod names Secrets? '.*$/s, ''), /^The image (\S+) cannot/.exec(message)?.[1]);
+  if (reason === 'ImagePull')
+    return causeOfPull(message.replace(/ The pod names Secrets? '.*$/s, ''), /^The image (\S+) cannot/.exec(message)?.[1]);
   if (reason === 'CreateContainer') return causeOfCreation(message.replace(/^[^:]*: /, ''));
   const exitCode = /exit code:? (\d+)/.exec(message)?.[1];
   const known = causeOfReason(reason);

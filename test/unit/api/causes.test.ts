@@ -189,7 +189,11 @@ describe('a build, a task, and what keeps an app from starting', () => {
     ['Error', 'Failed with exit code: 139', 'signal'],
     ['OOMKilled', 'Failed with exit code: 137', 'oom'],
     ['TaskCanceled', 'The task was cancelled.', 'cancelled'],
-    ['ImagePull', "The image x/a:1 cannot be pulled: 401 Unauthorized. The pod names Secret 'registry-certificate' for its pulls.", 'image-unauthorized'],
+    [
+      'ImagePull',
+      "The image x/a:1 cannot be pulled: 401 Unauthorized. The pod names Secret 'registry-certificate' for its pulls.",
+      'image-unauthorized',
+    ],
     ['ImagePull', 'The image localhost:1/a:1 cannot be pulled: dial tcp: connect: connection refused', 'registry-unreachable'],
     ['CreateContainer', 'The container cannot be created: container has runAsNonRoot and image will run as root', 'image-user'],
     ['JobDeleted', 'The Job of the task was deleted.', 'unknown'],

@@ -60,7 +60,8 @@ const none: ProcessSize = { memoryMB: 0, diskMB: 0, instances: 0 };
 const sized = { memoryMB: 600, diskMB: 100 };
 
 it('an instance is compared with all that a quota has, whatever is used of it', () => {
-  const why = (hard: Record<string, string>): string | undefined => sizeRefusal([whole(hard)], 'web', { before: none, after: { ...sized, instances: 1 } })?.why;
+  const why = (hard: Record<string, string>): string | undefined =>
+    sizeRefusal([whole(hard)], 'web', { before: none, after: { ...sized, instances: 1 } })?.why;
   expect(why({ 'requests.memory': '600Mi', 'requests.ephemeral-storage': '100Mi', pods: '0' })).toBeUndefined();
   expect(why({ 'requests.memory': '500Mi' })).toBe(
     "one instance of 'web' takes 600M of memory, and the quota 'q' has 500M in all (requests.memory)",
@@ -69,7 +70,8 @@ it('an instance is compared with all that a quota has, whatever is used of it', 
 });
 
 it('all instances of a process are compared with all that a quota has', () => {
-  const refused = (hard: Record<string, string>, instances = 3) => sizeRefusal([whole(hard)], 'web', { before: none, after: { ...sized, instances } });
+  const refused = (hard: Record<string, string>, instances = 3) =>
+    sizeRefusal([whole(hard)], 'web', { before: none, after: { ...sized, instances } });
   expect(refused({ 'requests.memory': '1800Mi', pods: '3' })).toBeUndefined();
   expect(refused({ 'requests.memory': '1500Mi' })).toMatchObject({
     why: "3 instances of 'web' take 1.8G of memory, and the quota 'q' has 1.5G in all (requests.memory)",
@@ -84,7 +86,12 @@ it('of a process that does not become larger, one instance is compared with a qu
   const before = { memoryMB: 600, diskMB: 100, instances: 10 };
   const hard = { 'requests.memory': '1Gi', 'requests.ephemeral-storage': '500Mi', pods: '5' };
   const why = (after: Partial<ProcessSize>) => sizeRefusal([whole(hard)], 'web', { before, after: { ...before, ...after } })?.why;
-  expect([why({}), why({ memoryMB: 500 }), why({ instances: 0 }), why({ instances: 9 })]).toEqual([undefined, undefined, undefined, undefined]);
+  expect([why({}), why({ memoryMB: 500 }), why({ instances: 0 }), why({ instances: 9 })]).toEqual([
+    undefined,
+    undefined,
+    undefined,
+    undefined,
+  ]);
   expect(why({ instances: 11 })).toContain("11 instances of 'web' take 6.4G of memory");
   expect(why({ memoryMB: 601 })).toContain("10 instances of 'web' take 5.9G of memory");
   expect(why({ diskMB: 101 })).toContain("10 instances of 'web' take 1010M of disk");

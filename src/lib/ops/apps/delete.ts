@@ -10,9 +10,8 @@ import { KfError } from '../../errors.ts';
 import { retryOnConflict } from '../../kube/retry-on-conflict.ts';
 import { withParts } from '../../session/overlay.ts';
 import type { SpaceSession } from '../../session/session.ts';
-import { readSettings } from '../../session/settings.ts';
+import { asyncTimeoutMs } from '../async-timeout.ts';
 import { kfVersion } from '../../version.ts';
-import { timerMs } from '../../wait.ts';
 import { waitUntilUnrouted } from '../routes/unrouted.ts';
 import { waitUntilGone, type Leaving } from './leaving.ts';
 import { stopApp } from './lifecycle.ts';
@@ -55,8 +54,6 @@ export interface Deleted {
 /** How long a deletion waits in all, if the user has not set another time. */
 const usualPatienceMinutes = 1;
 
-const patienceMs = ({ env }: SpaceSession): number => timerMs((readSettings(env).AsyncTimeout ?? usualPatienceMinutes) * 60_000);
-
 /**
  * Waits until no route leads to the app. A gateway or a controller that does not confirm it delays the deletion, but does not prevent it: after
  * `timeoutMs` this reports it. An app that an interrupted deletion has stopped is waited for too.
@@ -79,7 +76,7 @@ async function takeOffRoutes(session: SpaceSession, app: Stored<CFApp>, timeoutM
  */
 export async function deleteApp(session: SpaceSession, app: Stored<CFApp>, options: DeleteOptions): Promise<Deleted> {
   const { cluster, space, signal, bin } = session;
-  const limitMs = patienceMs(session);
+  const limitMs = asyncTimeoutMs(session.env, usualPatienceMinutes);
   const from = performance.now();
   const [{ items }, info] = await Promise.all([cluster.list(kinds.route, { ns: space.guid, signal }), session.info()]);
   requireCompatible(info, kfVersion());

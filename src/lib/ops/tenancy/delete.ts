@@ -8,8 +8,8 @@ import { KfError } from '../../errors.ts';
 import { watchObject } from '../../kube/watch-list.ts';
 import { byClaim, readOrgs, readSpaces } from '../../session/places.ts';
 import type { OrgSession, Session } from '../../session/session.ts';
-import { readSettings } from '../../session/settings.ts';
-import { timerMs, unlessLate } from '../../wait.ts';
+import { asyncTimeoutMs } from '../async-timeout.ts';
+import { unlessLate } from '../../wait.ts';
 import { unlessAbsent, whereControllerIs } from '../controller-wait.ts';
 
 /** Longer than it takes to stop all apps of a full space, so that only something that blocks the deletion exceeds it. */
@@ -51,8 +51,7 @@ async function untilGone<T extends Place>(session: Session, { type, object, what
       report(reason === '' ? { type: 'awaiting-deletion', name: object.spec.displayName } : { type: 'waiting', reason });
       return undefined;
     };
-    const timeoutMs = (readSettings(session.env).AsyncTimeout ?? usualPatienceMinutes) * 60_000;
-    const options = { timeoutMs: timerMs(timeoutMs), signal, describe: `the deletion of ${what}` };
+    const options = { timeoutMs: asyncTimeoutMs(session.env, usualPatienceMinutes), signal, describe: `the deletion of ${what}` };
     return unlessLate(watchObject(cluster, type, { ns: namespace, name, known: object }, check, options));
   })
     .catch((error: unknown) => {
