@@ -5,8 +5,10 @@ import type { Stored } from '../../lib/api/object.ts';
 import type { CFRoute } from '../../lib/api/types.generated.ts';
 import { servingAnnotation } from '../../templates/http-route.ts';
 import { routesTo } from '../relations.ts';
+import type { Context } from '../runtime/reconciler.ts';
 import { httpRouteOf } from '../shared-routes.ts';
 import type { View } from './assessment.ts';
+import { parseWeights } from './planner.ts';
 import { refusalOf } from './route-refusal.ts';
 import { acceptance, isSettled, refusalPatienceMs, turnedDownAt } from './traffic-probe.ts';
 
@@ -47,3 +49,14 @@ export function carriedBy(view: View): string | undefined {
 
 /** True when the gateway has loaded the present form of every route of the process, or cannot be asked. */
 export const isLoadedBy = (view: View): boolean => leadingRoutes(view).every(({ route, live }) => isSettled(route, live));
+
+/** The time that the gateway needs to load a change, plus a second before pods stop answering. */
+export function settleMs(context: Context): number {
+  return Math.max(1, context.info().drainSeconds - 1) * 1_000;
+}
+
+/** Only this generation has requests. @param text as `printWeights` prints weights */
+export function onlyTarget(text: string | undefined, hash: string): boolean {
+  if (text === undefined) return false;
+  return Object.entries(parseWeights(text)).every(([generation, weight]) => generation === hash || weight === 0);
+}

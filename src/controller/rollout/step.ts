@@ -12,13 +12,13 @@ import { BoundedMap } from '../runtime/bounded-map.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import { routesTo, spaceOf, wantedInstances } from '../relations.ts';
 import { canaryStepOf } from './canary.ts';
-import { carriedBy, isLoadedBy } from './carried.ts';
+import { carriedBy, isLoadedBy, onlyTarget, settleMs } from './carried.ts';
 import type { Target } from './cancellation.ts';
 import { evacuationIn, withoutSpare, type Evacuation } from './evacuation.ts';
 import { workloadsOf } from './generation.ts';
 import { Lapses, startsAgain } from './lapse.ts';
 import { noteOf } from './note.ts';
-import type { Proof, Proofs } from './traffic-probe.ts';
+import { isAnswered, type Proof, type Proofs } from './traffic-probe.ts';
 import { parseWeights, planRollout, printWeights, type Generation, type RolloutPlan } from './planner.ts';
 import { expectationsOf, isLackOfRoom, isLeftOver, Assessor, mostOf, readyOf, type View } from './assessment.ts';
 import { instancesPart, instancesStatus, isRemade, rolloutStatus, withAbsent, type RolloutFacts } from './status.ts';
@@ -299,9 +299,7 @@ export class Rollouts {
         const said = this.#saidOf(view, hash);
         // Nothing falls back to it later: its version has failed as a whole, or before it served, or the change that replaced it is done.
         const isPast = isTarget ? sibling !== undefined : isDecided || (said?.state === 'Failed' && said.served !== true);
-        const isVerified =
-          this.#wasVerified(view, hash) ||
-          (isTarget && view.routed && proof.state === 'proven' && proof.through !== 'nothing' && proof.through !== 'unanswered');
+        const isVerified = this.#wasVerified(view, hash) || (isTarget && view.routed && isAnswered(proof));
         return {
           process: view.process.spec.processType,
           hash,
@@ -344,17 +342,7 @@ export class Rollouts {
   }
 }
 
-/** The time that the gateway needs to load a change, plus a second before pods stop answering. */
-function settleMs(context: Context): number {
-  return Math.max(1, context.info().drainSeconds - 1) * 1_000;
-}
-
 /** The whole app serves by its present change. */
 function isAppDecided({ app: { status }, deployId }: View): boolean {
   return status?.deployment?.id === deployId && status.deployment.phase === 'Serving';
-}
-
-function onlyTarget(text: string | undefined, hash: string): boolean {
-  if (text === undefined) return false;
-  return Object.entries(parseWeights(text)).every(([generation, weight]) => generation === hash || weight === 0);
 }

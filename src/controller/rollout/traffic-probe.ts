@@ -46,6 +46,10 @@ interface Attempts {
   proven?: Through;
 }
 
+/** The version itself has answered, or its gateway for it. */
+export const isAnswered = (proof: Proof): boolean =>
+  proof.state === 'proven' && proof.through !== 'nothing' && proof.through !== 'unanswered';
+
 /** What counts when no instance can be asked from where the controller runs. */
 const withoutInstance = ({ heard }: Attempts): Through => (heard === 'unnamed' ? 'unanswered' : (heard ?? 'nothing'));
 
