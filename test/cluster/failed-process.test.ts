@@ -55,8 +55,12 @@ async function workersDuring(guid: string, act: () => Promise<void>): Promise<Wo
   await act().finally(watch.end);
   const present = new Set(before);
   const [seen, stopped, started] = [new Set<string>(), new Set<string>(), new Set<string>()];
+  /** Of an earlier change: they were ending already when they were first seen. */
+  const leftOver = new Set<string>();
   for (const { type, object } of watch.states) {
     const { uid, deletionTimestamp } = object.metadata;
+    if (deletionTimestamp !== undefined && !present.has(uid)) leftOver.add(uid);
+    if (leftOver.has(uid)) continue;
     if (type === 'DELETED') present.delete(uid);
     else present.add(uid);
     if (!before.includes(uid)) started.add(uid);
