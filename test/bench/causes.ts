@@ -36,9 +36,6 @@ function isSign(object: Seen): boolean {
   });
 }
 
-/** A container runs. */
-const isRunning = ({ status }: Seen): boolean => status?.containerStatuses?.some(({ state }) => state?.running !== undefined) === true;
-
 interface Sign {
   at: number;
   what: string;
@@ -48,7 +45,6 @@ interface Sign {
 class Signs {
   first: Sign | undefined;
   readonly #former: ReadonlySet<string>;
-  readonly #isSign: (object: Seen) => boolean;
   readonly #children = ['pods', 'events'].map((kind) => {
     const env = { ...process.env, KUBECONFIG: ringEnv('KF_TEST_KUBECONFIG') };
     return spawn('kubectl', ['get', kind, '-n', ringEnv('KF_TEST_SPACE_GUID'), '--watch-only', '-o', 'json'], {
@@ -57,9 +53,8 @@ class Signs {
     });
   });
 
-  constructor(former: readonly string[], isSignOf: (object: Seen) => boolean) {
+  constructor(former: readonly string[]) {
     this.#former = new Set(former);
-    this.#isSign = isSignOf;
     for (const { stdout } of this.#children) {
       let rest = '';
       stdout.setEncoding('utf8').on('data', (text: string) => {
@@ -73,7 +68,7 @@ class Signs {
   /** Late Events of the app before count for nothing. */
   #take(object: Seen): void {
     const name = nameOf(object);
-    if (!this.#isSign(object) || this.#former.has(name)) return;
+    if (!isSign(object) || this.#former.has(name)) return;
     const reason = object.kind === 'Event' ? object.reason : object.status?.phase;
     this.first ??= { at: performance.now(), what: `${object.kind ?? ''} ${reason ?? ''} of ${name}` };
   }
@@ -124,10 +119,10 @@ async function namesBefore(): Promise<string[]> {
   return items.map(nameOf);
 }
 
-async function measure({ developer, auditor }: Scene, { cause, flags, startMs = 0, isSilent, provoke }: FailingApp): Promise<CauseSeen> {
+async function measure({ developer, auditor }: Scene, { cause, flags, startMs = 0, provoke }: FailingApp): Promise<CauseSeen> {
   const app = `bench-${cause}`;
   const stop = await provoke?.(app);
-  const signs = new Signs(await namesBefore(), isSilent === true ? isRunning : isSign);
+  const signs = new Signs(await namesBefore());
   // The watches begin first.
   await sleep(1_000);
   const pushed = developer.run(['push', app, ...flags]);
@@ -142,10 +137,10 @@ async function measure({ developer, auditor }: Scene, { cause, flags, startMs = 
   }
 }
 
-async function measureObject({ developer }: Scene, { cause, about, startMs = 0, provoke }: FailingObject): Promise<CauseSeen> {
+async function measureObject({ developer }: Scene, { cause, about, provoke }: FailingObject): Promise<CauseSeen> {
   const { since, undo } = await provoke();
   try {
-    return withoutStart(await named(developer, about, cause, () => since), startMs);
+    return await named(developer, about, cause, () => since);
   } finally {
     await undo();
   }

@@ -15,8 +15,6 @@ export interface FailingApp {
   flags: string[];
   /** It fails when its time to start ends, and not with the first unanswered check, which is the first sign. */
   startMs?: number;
-  /** Nothing but the passing of its time to start shows the failure: the time begins when its container runs. */
-  isSilent?: true;
   /** Prepares the push of the app. @returns what undoes that */
   provoke?: (app: string) => Promise<() => Promise<unknown>>;
 }
@@ -114,8 +112,7 @@ function failingPolicies(scene: Scene): FailingApp[] {
     {
       cause: 'start-timeout',
       flags: ['-o', scene.sample(1), '-m', '67M', '-t', '5', '-c', 'sleep 600'],
-      startMs: 5_000,
-      isSilent: true,
+      // Without these Events, the end of its container is the first that shows it.
       provoke: withPolicies(new CausePolicies(space).losesEvents('Unhealthy')),
     },
     { cause: 'quota', flags: app, provoke: withoutRoom(scene, app) },

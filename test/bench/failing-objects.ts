@@ -8,8 +8,6 @@ export interface FailingObject {
   cause: string;
   /** What `kf why` is asked about. */
   about: string[];
-  /** It fails when its time to start ends. */
-  startMs?: number;
   /** @returns when it was made to fail, and what undoes that */
   provoke: () => Promise<{ since: number; undo: () => Promise<unknown> }>;
 }
@@ -58,6 +56,6 @@ export function failingObjects({ developer, space, sample }: Scene): FailingObje
     { cause: 'route-taken', about: ['--route', `${host}.apps.localhost`], provoke: takeHost },
     { cause: 'name-taken', about: [name], provoke: takeName },
     { cause: 'secret-missing', about: ['--service', service], provoke: loseSecret },
-    { cause: 'binding-not-ready', about: [bound], startMs: 5_000, provoke: startUnbound },
+    { cause: 'binding-not-ready', about: [bound], provoke: startUnbound },
   ];
 }

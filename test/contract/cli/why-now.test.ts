@@ -175,6 +175,22 @@ it('an app whose version that serves fails after a build that failed is explaine
   });
 });
 
+it('an app whose change waits for something that is missing has its cause before the change fails', async () => {
+  await scene.ok(...push);
+  const { metadata } = scene.app();
+  const message = "Service binding 'db' is not ready.";
+  const deployment = {
+    id: metadata.annotations?.[annotations.deployId] ?? '',
+    phase: 'Pending' as const,
+    reason: 'BindingNotReady',
+    message,
+  };
+  scene.setStatus(kinds.app, nameOf(scene.app()), { deployment });
+  expect(await asJson('shop')).toMatchObject({ state: 'waiting', cause: 'binding-not-ready', message });
+  scene.setStatus(kinds.app, nameOf(scene.app()), { deployment: { ...deployment, reason: 'DropletNotAssigned' } });
+  expect(await asJson('shop')).not.toHaveProperty('cause');
+});
+
 it('an app with an instance that still has time to answer has no cause, and one that is late has', async () => {
   await scene.ok(...push);
   const starting = {

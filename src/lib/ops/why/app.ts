@@ -2,7 +2,7 @@
 
 import { adviceOn } from '../../api/advice.ts';
 import { desiredInstances, isBuilt, processesOf, servesVersionBefore, webProcess } from '../../api/app.ts';
-import { causeOfDeployment } from '../../api/causes.ts';
+import { causeOfDeployment, causeOfReason } from '../../api/causes.ts';
 import { findCondition } from '../../api/conditions.ts';
 import { configMapType } from '../../api/core.ts';
 import { annotations, conditionTypes, kinds, labels } from '../../api/group.ts';
@@ -116,8 +116,11 @@ function findingOf({ app, processes }: Parts, bin: string): Finding {
   if (app.spec.desiredState !== 'STARTED') return { state: 'well', message: `App '${app.spec.displayName}' is stopped.` };
   const instance = ofInstances(processes);
   if (instance !== undefined) return instance;
-  if (deployment?.phase === 'Pending' || deployment?.phase === 'Starting')
-    return { state: 'waiting', message: deployment.message ?? 'The app starts.', ...defined({ since: deployment.since }) };
+  if (deployment?.phase === 'Pending' || deployment?.phase === 'Starting') {
+    const cause = deployment.phase === 'Pending' ? causeOfReason(deployment.reason) : 'unknown';
+    const known = cause === 'unknown' ? {} : { cause };
+    return { state: 'waiting', ...known, message: deployment.message ?? 'The app starts.', ...defined({ since: deployment.since }) };
+  }
   const canary = hasPaused(app) ? canaryOf(app) : undefined;
   if (canary !== undefined) return ofPause(app, canary, bin);
   const empty = processes.filter((process) => desiredInstances(process) === 0);
