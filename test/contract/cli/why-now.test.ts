@@ -3,7 +3,7 @@
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { configMapType, eventType } from '../../../src/lib/api/core.ts';
 import { eventsName } from '../../../src/lib/api/event-log.ts';
-import { kinds, labels } from '../../../src/lib/api/group.ts';
+import { annotations, kinds, labels } from '../../../src/lib/api/group.ts';
 import { statefulSetName } from '../../../src/lib/api/names.ts';
 import type { ContainerStatus } from '../../../src/lib/api/pod.ts';
 import { podType } from '../../../src/lib/api/pod-kind.ts';
