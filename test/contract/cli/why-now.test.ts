@@ -139,6 +139,13 @@ it('an app of which a sidecar fails has the lines of the sidecar', async () => {
   expect(await asJson('shop')).toMatchObject({ cause: 'exit-code', container: sidecar, log: { tail: [`of ${sidecar}`] } });
 });
 
+it('an app whose command is missing is told so, by the words of its shell, before its change has failed', async () => {
+  await scene.ok(...push);
+  processStatus({ instancesStatus: { '0': { ...crashed, exitCode: 127 } } });
+  scene.cluster.server.on(`GET /api/v1/namespaces/${ns}/pods/${crashed.pod}/log.*`, (call) => call.text('sh: 1: nope: not found\n'));
+  expect(await asJson('shop')).toMatchObject({ cause: 'command-not-found', exitCode: 127, log: { tail: ['sh: 1: nope: not found'] } });
+});
+
 it('an app whose instance is on a lost node is explained without its kubelet, which does not answer', async () => {
   await scene.ok(...push);
   await backsOff(crashed.pod);

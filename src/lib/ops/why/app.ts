@@ -2,7 +2,7 @@
 
 import { adviceOn } from '../../api/advice.ts';
 import { desiredInstances, isBuilt, processesOf, servesVersionBefore, webProcess } from '../../api/app.ts';
-import { causeOfDeployment, causeOfReason } from '../../api/causes.ts';
+import { causeOfDeployment, causeOfReason, causeWithLines } from '../../api/causes.ts';
 import { findCondition } from '../../api/conditions.ts';
 import { configMapType } from '../../api/core.ts';
 import { annotations, conditionTypes, kinds, labels } from '../../api/group.ts';
@@ -166,7 +166,10 @@ async function explain(session: SpaceSession, parts: Parts, found: Finding): Pro
     allWarningsAbout(session, namesOf(parts, pod)),
     cause === undefined ? undefined : memoryAskedFor(cluster, app, cause, process, signal),
   ]);
-  const { pod: _pod, run: _run, readiness, isBesideServing, ...finding } = withChecks(found, warnings);
+  const { pod: _pod, run: _run, readiness, isBesideServing, ...checked } = withChecks(found, warnings);
+  // The controller reads the lines of an instance only when its change has failed.
+  const told = checked.cause && causeWithLines(checked.cause, checked.exitCode, [...log.head, ...log.tail]);
+  const finding = { ...checked, ...defined({ cause: told }) };
   const hasOwnReadiness = readiness === 'own';
   const about = {
     bin,
