@@ -12,7 +12,8 @@ import type { KubeObject, ResourceType, Stored } from '../../../src/lib/api/obje
 import { podType, type Pod } from '../../../src/lib/api/pod-kind.ts';
 import { builderPodName } from '../../../src/templates/builder-pod.ts';
 import type { MemoryCluster } from '../../support/memory-cluster.ts';
-import { Node, startGateway, type Gateway } from './run-scene.ts';
+import { Node } from './run-node.ts';
+import { startGateway, type Gateway } from './run-scene.ts';
 
 const past = '2026-01-01T00:00:00Z';
 const digestOf = (build: string): string => `sha256:${Buffer.from(build).toString('hex').padEnd(64, '0').slice(0, 64)}`;

@@ -7,7 +7,8 @@ import { annotations, kinds, labels } from '../../../src/lib/api/group.ts';
 import { processGuid } from '../../../src/lib/api/names.ts';
 import { KubeError } from '../../../src/lib/kube/errors.ts';
 import type { KubeObject, ResourceType } from '../../../src/lib/api/object.ts';
-import { appGuid, ns, readyPods, startRunScene, type RunScene } from './run-scene.ts';
+import { readyPods } from './run-node.ts';
+import { appGuid, ns, startRunScene, type RunScene } from './run-scene.ts';
 import { isElection, settled } from './settled.ts';
 
 let scene: RunScene;

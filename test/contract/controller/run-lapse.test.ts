@@ -5,7 +5,8 @@ import { afterEach, expect, test } from 'vitest';
 import { kinds } from '../../../src/lib/api/group.ts';
 import { podType } from '../../../src/lib/api/pod-kind.ts';
 import { reported, running } from './deployment-scene.ts';
-import { ns, startRunScene, upsetBy, type RunScene } from './run-scene.ts';
+import { upsetBy } from './run-node.ts';
+import { ns, startRunScene, type RunScene } from './run-scene.ts';
 
 let scene: RunScene;
 afterEach(() => scene.stop());

@@ -4,7 +4,8 @@ import { afterEach, expect, test } from 'vitest';
 import { httpRouteType, mainBackends } from '../../../src/lib/api/gateway.ts';
 import { kinds, labels } from '../../../src/lib/api/group.ts';
 import { reported, running } from './deployment-scene.ts';
-import { readyPods, startRunScene, type RunScene } from './run-scene.ts';
+import { readyPods } from './run-node.ts';
+import { startRunScene, type RunScene } from './run-scene.ts';
 
 let scene: RunScene;
 afterEach(() => scene.stop());
