@@ -156,12 +156,18 @@ function adviceFor(use: CredentialUse | undefined, hasSecret: boolean): string {
  * A failure is `refused` when it shall end the build. It is `unreachable` without a final answer: the kubelet may reach a registry that the controller cannot.
  * @param hasSecret a Secret of the package may have a credential; the error may know which
  */
-export function classifyReadError(image: string, error: unknown, hasSecret = false): ReadFailure {
+export const classifyReadError = (image: string, error: unknown, hasSecret = false): ReadFailure =>
+  classify(image, error, error instanceof RegistryError ? adviceOn(error, hasSecret) : '');
+
+/** The same of an image that kf has built: no user can give another credential for it. */
+export const classifyDropletError = (image: string, error: unknown): ReadFailure => classify(image, error, '');
+
+function classify(image: string, error: unknown, advice: string): ReadFailure {
   const message = messageOf(error).replace(/\s+/g, ' ').replace(/ \./g, '.').trim();
   if (error instanceof RegistryError)
     return error.temporary()
       ? { kind: 'unreachable', message }
-      : { kind: 'refused', message: `The image '${image}' cannot be read: ${message}${adviceOn(error, hasSecret)}` };
+      : { kind: 'refused', message: `The image '${image}' cannot be read: ${message}${advice}` };
   // kf's own judgement of an answer: no such image, no image for this architecture, an invalid document.
   const isJudged = error instanceof KfError && error.cause === undefined && ['not-found', 'usage', 'upload'].includes(error.code);
   return { kind: isJudged ? 'refused' : 'unreachable', message };

@@ -8,7 +8,7 @@ import type { BuildWorkload } from '../../lib/api/types.generated.ts';
 import { registryKeys } from '../../templates/build-scripts.ts';
 import type { Outcome } from '../runtime/outside.ts';
 import type { Context } from '../runtime/reconciler.ts';
-import { classifyReadError, readImage } from './docker-image.ts';
+import { classifyDropletError, readImage } from './docker-image.ts';
 import type { ImageFacts } from './docker-image.ts';
 import type { FailedBuild } from './outcome.ts';
 import { factsFromLabel } from './report.ts';
@@ -44,7 +44,7 @@ export async function readFacts(context: Context, live: Stored<BuildWorkload>, d
   const outcome = askRegistry(context, image, credential);
   if (outcome === undefined) return { state: 'asked' };
   if (outcome.ok) return factsOf(outcome.value);
-  const { kind, message } = classifyReadError(image, outcome.error);
+  const { kind, message } = classifyDropletError(image, outcome.error);
   if (kind === 'unreachable' && waitedMs <= registryPatienceMs)
     return { state: 'unanswered', message: `The build is done, but its droplet cannot be read yet: ${message}` };
   return {

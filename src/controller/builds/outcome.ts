@@ -1,5 +1,6 @@
 // Reads the outcome of a build from its pod: waiting (for what), running, done, or failed (where and why). Pure.
 
+import { buildWithoutNode, causeOfScheduling } from '../../lib/api/causes.ts';
 import type { Pod } from '../../lib/api/pod-kind.ts';
 import { reasons } from '../../lib/api/group.ts';
 import type { ContainerStatus } from '../../lib/api/pod.ts';
@@ -140,7 +141,9 @@ function waiting(pod: Pod, statuses: readonly ContainerStatus[], wasSeen: (cause
   const scheduled = pod.status?.conditions?.find((condition) => condition.type === 'PodScheduled');
   if (scheduled?.status === 'False') {
     const since = scheduled.lastTransitionTime;
-    const message = sentence(`No node can run the build: ${scheduled.message ?? scheduled.reason ?? 'not scheduled'}`);
+    const said = scheduled.message ?? scheduled.reason ?? 'not scheduled';
+    const isKnown = causeOfScheduling(said, scheduled.reason) !== 'unknown';
+    const message = sentence(`${isKnown ? 'No node can run the build' : buildWithoutNode}: ${said}`);
     return { state: 'waiting', reason: reasons.unschedulable, message, ...defined({ since }) };
   }
   for (const status of statuses) {

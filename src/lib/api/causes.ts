@@ -226,12 +226,15 @@ const ofBuilds: Readonly<Record<string, CauseCode>> = {
   [reasons.sourceFetchFailed]: 'source-fetch',
   [reasons.registryRefused]: 'build-registry',
   [reasons.nodeLost]: 'node-lost',
-  [reasons.unschedulable]: 'no-room',
 };
+
+/** What a build is said to be whose pod waits for a node for another reason than that none has room. */
+export const buildWithoutNode = 'The build gets no node';
 
 /** The code of a failed build. @param message the sentence of its condition */
 export function causeOfBuild(reason: string | undefined, message: string): CauseCode {
   if (message.includes('exceeded quota')) return 'quota';
+  if (reason === reasons.unschedulable) return message.startsWith(buildWithoutNode) ? 'unknown' : causeOfScheduling(message);
   if (reason === reasons.buildFailed && message.includes('pod was ended (Evicted)')) return causeOfPodEnd('Evicted', message);
   // Of an image that is not built, but read from its registry.
   if (reason === reasons.stagingFailed)

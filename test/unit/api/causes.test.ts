@@ -170,6 +170,8 @@ describe('a build, a task, and what keeps an app from starting', () => {
       'disk',
     ],
     ['Unknown', 'pods "b" is forbidden: exceeded quota: failures', 'quota'],
+    ['Unschedulable', 'No node can run the build: 0/1 nodes are available: 1 Insufficient memory.', 'no-room'],
+    ['Unschedulable', 'The build gets no node: Scheduling is blocked due to non-empty scheduling gates.', 'unknown'],
     ['StagingFailed', "The image 'example/root:1' runs as root, which is not allowed here.", 'image-user'],
     ['StagingFailed', "The image 'example/node:1' runs as the user 'node', and a name cannot be checked.", 'image-user'],
     ['StagingFailed', "The image 'example/denied:1' does not exist.", 'image-not-found'],

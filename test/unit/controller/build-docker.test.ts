@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { classifyReadError, pinned, unreadReference, userProblem } from '../../../src/controller/builds/docker-image.ts';
+import { classifyDropletError, classifyReadError, pinned, unreadReference, userProblem } from '../../../src/controller/builds/docker-image.ts';
 import { causeOfBuild } from '../../../src/lib/api/causes.ts';
 import { KfError } from '../../../src/lib/errors.ts';
 import { RegistryError } from '../../../src/lib/oci/errors.ts';
@@ -82,6 +82,11 @@ describe('an image that could not be read', () => {
     const { message } = classifyReadError('x', error, true);
     expect(message).toBe(`The image 'x' cannot be read: ${error.message}${said}`);
     if (status !== 404) expect(causeOfBuild('StagingFailed', message)).toBe('image-unauthorized');
+  });
+
+  test.each([401, 403])('with status %i, nobody is told to give a credential for an image that kf has built', (status) => {
+    const error = answer(status);
+    expect(classifyDropletError('x', error)).toEqual({ kind: 'refused', message: `The image 'x' cannot be read: ${error.message}` });
   });
 
   test('is reported in one line', () => {

@@ -160,6 +160,12 @@ describe('the outcome of a build', () => {
     });
   });
 
+  test('is open without a claim about room while a scheduling gate holds the pod back', () => {
+    const message = 'Scheduling is blocked due to non-empty scheduling gates';
+    const gated: Pod['status'] = { conditions: [{ type: 'PodScheduled', status: 'False', reason: 'SchedulingGated', message }] };
+    expect(outcomeOf(pod({}, gated), limits)).toMatchObject({ state: 'waiting', message: `The build gets no node: ${message}.` });
+  });
+
   test('is open while the pod waits, with the reason', () => {
     const unscheduled: Pod['status'] = {
       conditions: [
