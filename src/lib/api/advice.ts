@@ -3,6 +3,7 @@
 import { webProcess } from './app.ts';
 import type { CauseCode } from './causes.ts';
 import { places } from './group.ts';
+import { sidecarOf } from './names.ts';
 
 /** What the commands are about. */
 export interface Advised {
@@ -12,6 +13,8 @@ export interface Advised {
   /** Namespace of the space. */
   ns: string;
   process?: string | undefined;
+  /** The container that failed: the app's own or a sidecar's. */
+  container?: string | undefined;
   /** The app runs a droplet that was built from source; left out: an image that the user named. */
   isBuilt?: boolean | undefined;
   /** What the process has now. */
@@ -40,6 +43,14 @@ const pushWith = ({ bin, app, process = webProcess }: Advised, flag: string, att
   process === webProcess
     ? `${bin} push ${app} ${flag}`
     : `Set ${attribute} of process '${process}' under processes: of the manifest, then: ${bin} push ${app}`;
+
+/** Sidecars have their settings in the manifest only. */
+function ofSidecar(code: CauseCode, { bin, app, container = '' }: Advised): string | undefined {
+  const sidecar = sidecarOf(container);
+  const attribute = code === 'command-not-found' ? 'command' : code === 'oom' ? 'memory' : undefined;
+  if (sidecar === undefined || attribute === undefined) return undefined;
+  return `Set ${attribute} of sidecar '${sidecar}' under sidecars: of the manifest, then: ${bin} push ${app}`;
+}
 
 /** The command that goes against the cause itself. */
 const against: Partial<Record<CauseCode, Advice>> = {
@@ -95,7 +106,7 @@ const lackingRoom: ReadonlySet<CauseCode> = new Set(['quota', 'no-room']);
 export function adviceOn(code: CauseCode, about: Advised): string[] {
   const { bin, app } = about;
   const logs = `${bin} logs ${app} --recent`;
-  const own = against[code]?.(about);
+  const own = ofSidecar(code, about) ?? against[code]?.(about);
   const isHelped = about.isBesideServing === true && lackingRoom.has(code) && about.exceedsQuota === undefined;
   const stopFirst = isHelped ? [`${bin} restart ${app} --strategy recreate`] : [];
   return [...stopFirst, ...(own === undefined ? [] : [own]), withoutLogs.has(code) ? `${bin} events ${app}` : logs];

@@ -38,3 +38,13 @@ test('against a readiness check with settings of its own, those are shown: the h
   const about = { bin: 'kf', app: 'shop', ns: 's', hasOwnReadiness: true };
   expect(adviceOn('health-http', about)).toEqual(['kf get-readiness-health-check shop', 'kf logs shop --recent']);
 });
+
+test.each([
+  ['command-not-found', 'command'],
+  ['oom', 'memory'],
+] as const)('against %s of a sidecar, the %s of the sidecar is to be set, not that of the app', (cause, attribute) => {
+  const about = { bin: 'kf', app: 'shop', ns: 's', memoryMB: 64 };
+  const [first] = adviceOn(cause, { ...about, container: 'sidecar-0-proxy-s' });
+  expect(first).toBe(`Set ${attribute} of sidecar 'proxy' under sidecars: of the manifest, then: kf push shop`);
+  expect(adviceOn(cause, { ...about, container: 'application' })).toEqual(adviceOn(cause, about));
+});

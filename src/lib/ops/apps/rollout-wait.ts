@@ -114,7 +114,7 @@ async function failure(cluster: Cluster, app: Stored<CFApp>, deployment: Deploym
   const why = deployment.message ?? 'the cause is unknown.';
   const bin = options.bin ?? 'kf';
   const code = causeOfDeployment(deployment);
-  const { process } = deployment;
+  const { process, container } = deployment;
   const memoryMB = await memoryAskedFor(cluster, app, code, process, options.signal);
   return new KfError(code === 'quota' ? 'quota' : 'start', `Start unsuccessful: ${why}`, {
     hints: [
@@ -123,6 +123,7 @@ async function failure(cluster: Cluster, app: Stored<CFApp>, deployment: Deploym
         app: name,
         ns: app.metadata.namespace,
         process,
+        container,
         memoryMB,
         isBuilt: isBuilt(app),
         isBesideServing: servesVersionBefore(app),

@@ -176,6 +176,7 @@ async function explain(session: SpaceSession, parts: Parts, found: Finding): Pro
     app: name,
     ns: space.guid,
     process,
+    container,
     memoryMB,
     isBuilt: isBuilt(app),
     isBesideServing,
