@@ -52,7 +52,10 @@ function progressOfApp(app: Stored<CFApp>, processes: readonly Stored<CFProcess>
 /** The app's `status.deployment`. `since` changes only when the phase changes. */
 export function deploymentOf(app: Stored<CFApp>, processes: readonly Stored<CFProcess>[], deployId: string, now: number): DeploymentStatus {
   const before = app.status?.deployment?.id === deployId ? app.status.deployment : undefined;
-  const progress = progressOfApp(app, processes, deployId);
+  const found = progressOfApp(app, processes, deployId);
+  // A change that failed does not come to serve by having no instances left.
+  const hasOnlyLost = found.message === noInstances && found.canceled !== true && before?.phase === 'Failed';
+  const progress = hasOnlyLost ? progressOf(before) : found;
   const since = before?.phase === progress.phase && before.since !== undefined ? before.since : timestamp(now);
   const generations = processes.flatMap(({ status }) => status?.rollout?.generations ?? []);
   return { id: deployId, ...progress, since, ...defined({ generations: generations.length === 0 ? undefined : generations }) };

@@ -79,6 +79,7 @@ test('a canary that failed does not take the place of the version before when it
   await reported(scene, id, 'Failed');
   await scaled(scene, 0);
   await scene.until(() => expect(running(scene)).toEqual({}));
+  expect(scene.app()?.status).toMatchObject({ deployment: { id, phase: 'Failed' }, revision: { version: 2, deployed: 1 } });
   const most = new Set<number | undefined>();
   scene.cluster.intercept = () => void most.add(running(scene)['crash:2']);
   await scene.cluster.mergePatch(kinds.process, ns, scene.web()?.metadata.name ?? '', { spec: { desiredInstances: 2 } });
