@@ -60,9 +60,10 @@ export function rolledBackTo({ metadata: { annotations: given = {} } }: CFApp): 
   return version !== undefined && id === given[annotations.deployId] ? Number(version) : undefined;
 }
 
-/** @param space left out: its default is not known, or does not count */
+/** @param space left out: its default is as the controller has written it to the app */
 export function strategyOf(app: CFApp, space?: KubeObject): Strategy {
-  return rolloutOf(app)?.strategy ?? defaultStrategyOf(app) ?? (space === undefined ? undefined : defaultStrategyOf(space)) ?? 'rolling';
+  const ofSpace = space === undefined ? app.status?.spaceStrategy : defaultStrategyOf(space);
+  return rolloutOf(app)?.strategy ?? defaultStrategyOf(app) ?? ofSpace ?? 'rolling';
 }
 
 /** How many instances are replaced at a time. The annotation is for changes that ask for nothing. */

@@ -5,7 +5,7 @@ import { kinds } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
 import type { StrategyDefault } from '../../api/deployment-details.ts';
 import type { AppDetails } from '../../api/results.ts';
-import { defaultStrategyOf, rolloutOf, type DefaultStrategy } from '../../api/rollout.ts';
+import { defaultStrategyOf, type DefaultStrategy } from '../../api/rollout.ts';
 import type { CFApp } from '../../api/types.generated.ts';
 import { defined } from '../../defined.ts';
 import { isForbidden } from '../../kube/errors.ts';
@@ -33,12 +33,7 @@ function shownDefault(app: Stored<CFApp>): StrategyDefault | undefined {
   return strategy === undefined ? undefined : { strategy, of: 'space' };
 }
 
-/** The details of the app with its default; it is also the strategy of a change that asked for none. */
+/** The details of the app with its default. */
 export function withDefaultStrategy(details: AppDetails, app: Stored<CFApp>): AppDetails {
-  const defaultStrategy = shownDefault(app);
-  if (defaultStrategy === undefined) return details;
-  const { deployment } = details;
-  const changed =
-    deployment !== undefined && rolloutOf(app) === undefined ? { ...deployment, strategy: defaultStrategy.strategy } : deployment;
-  return { ...details, defaultStrategy, ...defined({ deployment: changed }) };
+  return { ...details, ...defined({ defaultStrategy: shownDefault(app) }) };
 }
