@@ -57,9 +57,12 @@ function changeText(changed: RevisionChange): string[] {
 
 function changesOf({ changed }: WhyDetails): Block[] {
   if (changed === undefined) return [];
-  const title = line(`changed since version ${changed.from}, which served last:`);
-  if (changed.changes.length === 0) return [line(), line(`nothing has changed since version ${changed.from}, which served last`)];
-  return [line(), title, { type: 'table', header: false, indent: '   ', rows: changed.changes.map(changeText) }];
+  const before = `version ${changed.from}, which served last`;
+  if (changed.changes.length === 0) {
+    const rest = `droplet, source and commit are those of ${before}; variables, commands and sidecars were not compared`;
+    return [line(), line(changed.complete ? `nothing has changed since ${before}` : rest)];
+  }
+  return [line(), line(`changed since ${before}:`), { type: 'table', header: false, indent: '   ', rows: changed.changes.map(changeText) }];
 }
 
 /** @param timeZone default: the local one */

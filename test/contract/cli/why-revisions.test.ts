@@ -1,0 +1,72 @@
+// `why` of revisions: what one says that failed before it served, that serves no more, or that differs in what cannot be compared.
+
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { configMapType, secretType } from '../../../src/lib/api/core.ts';
+import { kinds } from '../../../src/lib/api/group.ts';
+import type { WhyDetails } from '../../../src/lib/api/results.ts';
+import { printRecord, printSettings, revisionsName, type RevisionRecord } from '../../../src/lib/api/revisions.ts';
+import { printVerdict } from '../../../src/lib/api/verdicts.ts';
+import { bundleForTests } from '../../support/cli.ts';
+import { nameOf, ns, PushScene } from '../../support/push-scene.ts';
+
+const bundle = bundleForTests();
+let scene: PushScene;
+
+const at = '2026-08-07T10:16:20Z';
+const message = 'The app ended with exit code 7.';
+const asJson = async (...argv: string[]): Promise<WhyDetails> => {
+  const { code, stdout, stderr } = await scene.cli.run(['why', 'shop', ...argv, '--json']);
+  expect(code, stderr).toBe(0);
+  return (JSON.parse(stdout) as { result: WhyDetails }).result;
+};
+
+/** Version 4 served last, and version 5 has failed. */
+beforeEach(async () => {
+  scene = await PushScene.start(bundle.program);
+  await scene.ok('push', 'shop', '-p', 'app');
+  const kept = { version: 5, change: 'then', cause: 'exit-code' as const, message, at, process: 'web', pod: 'shop-5-2', exitCode: 7 };
+  const data = { '4': record(4), '5': record(5), 'verdict-5': printVerdict({ ...kept, head: [], omitted: 0, tail: ['the end'] }) };
+  await scene.cluster.add(configMapType, { metadata: { name: revisionsName(nameOf(scene.app())), namespace: ns }, data });
+  revision({ version: 5, deployed: 4 });
+});
+afterEach(() => scene.stop());
+afterAll(() => bundle.remove());
+
+const droplet = () => scene.app().spec.currentDropletRef?.name ?? '';
+const record = (version: number, more: Partial<RevisionRecord> = {}) =>
+  printRecord({ version, guid: `g${String(version)}`, description: 'x', droplet: droplet(), created: at, settings: version, ...more });
+const revision = (versions: { version: number; deployed: number }): void =>
+  scene.setStatus(kinds.app, nameOf(scene.app()), { revision: { change: 'x', droplets: [], ...versions } });
+const rewritten = (data: Record<string, string>) =>
+  scene.cluster.memory.mergePatch(configMapType, ns, revisionsName(nameOf(scene.app())), { data });
+
+describe('a revision that failed and differs in its variables only', () => {
+  const nothing = '\nnothing has changed since version 4, which served last\n';
+  const rest =
+    '\ndroplet, source and commit are those of version 4, which served last; variables, commands and sidecars were not compared\n';
+
+  beforeEach(async () => {
+    const settings = (env: Record<string, string>) => printSettings({ env, commands: {}, sidecars: {} });
+    const data = { '4': settings({}), '5': settings({ COLOR: 'cmVk' }) };
+    await scene.cluster.add(secretType, { metadata: { name: revisionsName(nameOf(scene.app())), namespace: ns }, data });
+  });
+
+  it('is told with them to whoever may read them, and as equal when it is', async () => {
+    expect((await scene.ok('why', 'shop')).stdout).toMatch(/\nchanged since version 4, which served last:\n {3}variable COLOR +added/);
+    await rewritten({ '5': record(5, { settings: 4 }) });
+    expect((await scene.ok('why', 'shop')).stdout).toContain(nothing);
+  });
+
+  it('is not said to have changed nothing to whoever may not read them', async () => {
+    scene.cluster.server.on(`GET /api/v1/namespaces/${ns}/secrets/.*-revisions`, (call) => call.fail(403, 'Forbidden', 'no'));
+    const { stdout } = await scene.ok('why', 'shop');
+    expect([stdout.includes(rest), stdout.includes(nothing)]).toEqual([true, false]);
+  });
+
+  it('is not said to have changed nothing when its settings were never recorded', async () => {
+    const { settings: _, ...bare } = JSON.parse(record(5)) as RevisionRecord;
+    await rewritten({ '5': JSON.stringify(bare) });
+    const { stdout } = await scene.ok('why', 'shop');
+    expect([stdout.includes(rest), stdout.includes(nothing)]).toEqual([true, false]);
+  });
+});
