@@ -2,7 +2,7 @@
 
 import type { Stored } from './object.ts';
 import { annotations } from './group.ts';
-import type { CFApp, CFProcess, CFRoute, Droplet, InstanceCounts, InstanceStatus, Sidecar } from './types.generated.ts';
+import type { CFApp, CFProcess, CFRoute, Droplet, GenerationStatus, InstanceCounts, InstanceStatus, Sidecar } from './types.generated.ts';
 
 export const webProcess = 'web';
 
@@ -21,6 +21,15 @@ export function servesVersionBefore({ spec, status }: CFApp): boolean {
   const { phase, canceled, generations = [] } = status?.deployment ?? {};
   const hasFailed = spec.desiredState === 'STARTED' && phase === 'Failed' && canceled !== true;
   return hasFailed && generations.some(({ state, ready }) => state === 'Old' && ready > 0);
+}
+
+/** Instances of the version that served last are ready. Until the app serves by its present change, they are those of the version before. */
+export function lastStillServes({ spec, status }: CFApp): boolean {
+  const { phase, generations = [] } = status?.deployment ?? {};
+  const isLast = ({ state, served }: GenerationStatus): boolean => {
+    return phase === 'Serving' ? state === 'Current' : state === 'Old' && served === true;
+  };
+  return spec.desiredState === 'STARTED' && generations.some((generation) => isLast(generation) && generation.ready > 0);
 }
 
 /** A version of it has served. */

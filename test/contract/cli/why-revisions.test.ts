@@ -5,6 +5,7 @@ import { configMapType, secretType } from '../../../src/lib/api/core.ts';
 import { kinds } from '../../../src/lib/api/group.ts';
 import type { WhyDetails } from '../../../src/lib/api/results.ts';
 import { printRecord, printSettings, revisionsName, type RevisionRecord } from '../../../src/lib/api/revisions.ts';
+import type { DeploymentStatus, GenerationStatus } from '../../../src/lib/api/types.generated.ts';
 import { printVerdict } from '../../../src/lib/api/verdicts.ts';
 import { bundleForTests } from '../../support/cli.ts';
 import { nameOf, ns, PushScene } from '../../support/push-scene.ts';
@@ -40,6 +41,13 @@ const revision = (versions: { version: number; deployed: number }): void =>
 const rewritten = (data: Record<string, string>) =>
   scene.cluster.memory.mergePatch(configMapType, ns, revisionsName(nameOf(scene.app())), { data });
 
+const generation = (state: GenerationStatus['state'], ready: number, more: Partial<GenerationStatus> = {}): GenerationStatus => ({
+  ...{ process: 'web', hash: state, state, instances: 1, ready },
+  ...more,
+});
+const deployment = (phase: DeploymentStatus['phase'], ...generations: GenerationStatus[]): void =>
+  scene.setStatus(kinds.app, nameOf(scene.app()), { deployment: { phase, generations } });
+
 describe('a revision that failed and differs in its variables only', () => {
   const nothing = '\nnothing has changed since version 4, which served last\n';
   const rest =
@@ -68,5 +76,19 @@ describe('a revision that failed and differs in its variables only', () => {
     await rewritten({ '5': JSON.stringify(bare) });
     const { stdout } = await scene.ok('why', 'shop');
     expect([stdout.includes(rest), stdout.includes(nothing)]).toEqual([true, false]);
+  });
+});
+
+describe('the revision that served last', () => {
+  it.each<[string, string, DeploymentStatus['phase'], GenerationStatus[]]>([
+    ['serves', 'while its instances run', 'Serving', [generation('Current', 1)]],
+    ['serves', 'when another one has failed', 'Failed', [generation('Old', 1, { served: true }), generation('Failed', 0)]],
+    ['serves', 'while another one replaces it', 'Pending', [generation('Old', 1, { served: true }), generation('Current', 1)]],
+    ['served last', 'when all its instances have crashed', 'Serving', [generation('Current', 0)]],
+    ['served last', 'during a recreate', 'Pending', [generation('Old', 0, { served: true }), generation('Current', 1)]],
+    ['served last', 'while another one starts after a stop', 'Pending', [generation('Current', 0)]],
+  ])('is told with "%s" %s', async (told, _when, phase, generations) => {
+    deployment(phase, ...generations);
+    expect(await asJson('--version', '4')).toMatchObject({ state: 'well', message: `Revision 4 of app 'shop' ${told}.` });
   });
 });

@@ -278,7 +278,8 @@ describe('a revision', () => {
 
   it('that failed is explained by what is kept, with what it has changed, until a newer one serves', async () => {
     const guid = await twoRevisions();
-    scene.setStatus(kinds.app, guid, { revision: { change: 'x', version: 2, deployed: 1, droplets: [] } });
+    const generations = [{ process: 'web', hash: '0123456789', state: 'Current', instances: 1, ready: 1 }];
+    scene.setStatus(kinds.app, guid, { revision: { change: 'x', version: 2, deployed: 1, droplets: [] }, deployment: { generations } });
     const expected = {
       state: 'failed', cause: 'exit-code', message: crash.message, version: 2, process: 'web', instance: 2, exitCode: 7, since: crash.since,
       log: { head: crash.logHead, omitted: 3, tail: crash.logTail },

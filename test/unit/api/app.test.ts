@@ -1,5 +1,13 @@
 import { expect, test } from 'vitest';
-import { addressesOf, appRevOf, effectiveCommand, instancesOf, processesOf, servesVersionBefore } from '../../../src/lib/api/app.ts';
+import {
+  addressesOf,
+  appRevOf,
+  effectiveCommand,
+  instancesOf,
+  lastStillServes,
+  processesOf,
+  servesVersionBefore,
+} from '../../../src/lib/api/app.ts';
 import { asStored } from '../../support/stored.ts';
 import type { CFApp, CFProcess, CFRoute } from '../../../src/lib/api/types.generated.ts';
 
@@ -40,6 +48,18 @@ test('the version before serves beside a change that failed only while instances
   expect(after({ phase: 'Serving', generations: old(1) })).toBe(false);
   expect(after({ phase: 'Failed', canceled: true, generations: old(1) })).toBe(false);
   expect(after({ phase: 'Failed', generations: old(1) }, 'STOPPED')).toBe(false);
+});
+
+test('the version that served last still serves while instances of it are ready', () => {
+  const serves = (phase: string, generations: object[], desiredState = 'STARTED') => lastStillServes({ ...app, spec: { ...app.spec, desiredState }, status: { deployment: { phase, generations } } } as unknown as CFApp); // prettier-ignore
+  const old = (ready: number, served = true) => ({ state: 'Old', ready, served });
+  expect(serves('Serving', [{ state: 'Current', ready: 1 }])).toBe(true);
+  expect(serves('Serving', [{ state: 'Current', ready: 0 }, old(1)])).toBe(false);
+  expect(serves('Starting', [{ state: 'Current', ready: 1 }, old(1)])).toBe(true);
+  expect(serves('Starting', [{ state: 'Current', ready: 1 }, old(0)])).toBe(false);
+  expect(serves('Failed', [{ state: 'Failed', ready: 0 }, old(1)])).toBe(true);
+  expect(serves('Failed', [{ state: 'Failed', ready: 1 }, old(1, false)])).toBe(false);
+  expect(serves('Serving', [{ state: 'Current', ready: 1 }], 'STOPPED')).toBe(false);
 });
 
 test('an instance that should exist and is not reported is down', () => {

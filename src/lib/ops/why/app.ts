@@ -1,7 +1,7 @@
 // Why an app does not run as it should: the last change that failed, an instance that does not run, or nothing.
 
 import { adviceOn } from '../../api/advice.ts';
-import { desiredInstances, isBuilt, processesOf, servesVersionBefore, webProcess } from '../../api/app.ts';
+import { desiredInstances, isBuilt, lastStillServes, processesOf, servesVersionBefore, webProcess } from '../../api/app.ts';
 import { causeOfDeployment, causeOfReason, causeWithLines } from '../../api/causes.ts';
 import { findCondition } from '../../api/conditions.ts';
 import { configMapType } from '../../api/core.ts';
@@ -263,7 +263,7 @@ async function whyRevision(session: SpaceSession, app: Stored<CFApp>, version: n
   const kept = verdicts.find((verdict) => verdict.version === version);
   if (kept !== undefined) return whyKept(session, parts, kept);
   const message = summary.deployed
-    ? `Revision ${version} of app '${name}' serves.`
+    ? `Revision ${version} of app '${name}' ${lastStillServes(app) ? 'serves' : 'served last'}.`
     : `No failure of revision ${version} of app '${name}' is kept.`;
   return { kind: 'app', name, state: 'well', version, message, events: [], next: [] };
 }
