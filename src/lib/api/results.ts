@@ -389,7 +389,10 @@ export interface WhyDetails {
   name: string;
   /** `waiting`: it may still become well. */
   state: 'failed' | 'waiting' | 'well';
-  /** The code of the cause; left out when nothing failed. An app is well, with a cause, when an instance ended once lately and runs again. */
+  /**
+   * The code of the cause; left out when nothing failed. An app is well, with a cause, when an instance ended once lately and runs again, or when the
+   * revision that was asked for failed before it came to serve.
+   */
   cause?: string;
   /** One sentence. */
   message: string;

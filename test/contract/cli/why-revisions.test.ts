@@ -79,6 +79,36 @@ describe('a revision that failed and differs in its variables only', () => {
   });
 });
 
+describe('a revision that failed and came to serve by a later change', () => {
+  const failure = { cause: 'exit-code', since: at, process: 'web', instance: 2, exitCode: 7, log: { tail: ['the end'] } };
+
+  beforeEach(() => revision({ version: 5, deployed: 5 }));
+
+  it('is well, and the failure before is a fact with its time, cause and lines', async () => {
+    deployment('Serving', generation('Current', 1));
+    const told = `Revision 5 of app 'shop' serves, and failed before, at ${at}: ${message}`;
+    expect(await asJson('--version', '5')).toMatchObject({ state: 'well', version: 5, message: told, ...failure, events: [], next: [] });
+    const { stdout } = await scene.ok('why', 'shop', '--version', '5');
+    expect(stdout).toContain(`${told}\n\ncause:       exit-code (the app ended by itself)\nversion:     5\n`);
+    expect(stdout).not.toContain('TIP:');
+  });
+
+  it('is well while a newer one fails beside it', async () => {
+    await rewritten({ '6': record(6) });
+    revision({ version: 6, deployed: 5 });
+    deployment('Failed', generation('Old', 1, { served: true }), generation('Failed', 0));
+    expect(await asJson('--version', '5')).toMatchObject({
+      state: 'well',
+      message: expect.stringContaining(' serves, and failed before, '),
+    });
+  });
+
+  it('has failed when a change by it fails again', async () => {
+    deployment('Failed', generation('Old', 1, { served: true }), generation('Failed', 0));
+    expect(await asJson('--version', '5')).toMatchObject({ state: 'failed', message, ...failure });
+  });
+});
+
 describe('the revision that served last', () => {
   it.each<[string, string, DeploymentStatus['phase'], GenerationStatus[]]>([
     ['serves', 'while its instances run', 'Serving', [generation('Current', 1)]],

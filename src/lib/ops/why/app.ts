@@ -261,11 +261,18 @@ async function whyRevision(session: SpaceSession, app: Stored<CFApp>, version: n
   const [verdicts, found, parts] = await Promise.all([keptVerdicts(session, app), findRevisions(session, app), readParts(session, app)]);
   const { summary } = pickRevision(found, version, `${session.bin} revisions ${name}`);
   const kept = verdicts.find((verdict) => verdict.version === version);
-  if (kept !== undefined) return whyKept(session, parts, kept);
-  const message = summary.deployed
-    ? `Revision ${version} of app '${name}' ${lastStillServes(app) ? 'serves' : 'served last'}.`
-    : `No failure of revision ${version} of app '${name}' is kept.`;
-  return { kind: 'app', name, state: 'well', version, message, events: [], next: [] };
+  // Its verdict stays when it comes to serve by a later change. Of the newest revision, a change after that can have failed.
+  const { deployment, revision } = app.status ?? {};
+  const isMended = summary.deployed && (deployment?.phase === 'Serving' || revision?.version !== version);
+  if (kept !== undefined && !isMended) return whyKept(session, parts, kept);
+  const well = { kind: 'app' as const, name, state: 'well' as const, version, events: [], next: [] };
+  if (!summary.deployed) return { ...well, message: `No failure of revision ${version} of app '${name}' is kept.` };
+  const now = `Revision ${version} of app '${name}' ${lastStillServes(app) ? 'serves' : 'served last'}`;
+  if (kept === undefined) return { ...well, message: `${now}.` };
+  const { cause, at: since, process, pod, container, exitCode, head, omitted, tail } = kept;
+  const where = defined({ process, instance: indexOf(pod), container, exitCode });
+  const log = tail.length === 0 ? {} : { log: { head, omitted, tail } };
+  return { ...well, cause, message: `${now}, and failed before, at ${since}: ${kept.message}`, since, ...where, ...log };
 }
 
 async function keptVerdicts({ cluster, space, signal }: SpaceSession, app: Stored<CFApp>): Promise<Verdict[]> {
