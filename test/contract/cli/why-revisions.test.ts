@@ -122,3 +122,11 @@ describe('the revision that served last', () => {
     expect(await asJson('--version', '4')).toMatchObject({ state: 'well', message: `Revision 4 of app 'shop' ${told}.` });
   });
 });
+
+it('an earlier failure of the newest revision is not why the app runs as before once a later change of it is canceled', async () => {
+  expect(await asJson()).toMatchObject({ state: 'failed', version: 5, message });
+  await scene.ok('restart', 'shop', '--strategy', 'canary');
+  await scene.ok('cancel-deployment', 'shop');
+  expect(await asJson()).toMatchObject({ state: 'well', message: "App 'shop' runs." });
+  expect(await asJson('--version', '5')).toMatchObject({ state: 'failed', message });
+});

@@ -10,7 +10,7 @@ import { changeOf } from '../../api/held.ts';
 import type { Stored } from '../../api/object.ts';
 import type { WhyDetails } from '../../api/results.ts';
 import { revisionsName } from '../../api/revisions.ts';
-import { canaryOf, hasPaused, type CanaryProgress } from '../../api/rollout.ts';
+import { canaryOf, hasPaused, isCanceled, type CanaryProgress } from '../../api/rollout.ts';
 import { readVerdicts, type Verdict } from '../../api/verdicts.ts';
 import type { CFApp, CFBuild, CFProcess, DeploymentStatus } from '../../api/types.generated.ts';
 import { defined } from '../../defined.ts';
@@ -239,7 +239,8 @@ async function whyChange(session: SpaceSession, parts: Parts, verdicts: readonly
   // A newest revision that failed is still why the app does not run as it was deployed last.
   // A canary that is paused has begun after all: what hindered it is over.
   const isSettled = (finding.state === 'well' && !hasPaused(app)) || (finding.instance !== undefined && deployment?.phase === 'Serving');
-  const kept = isSettled ? verdicts.find((verdict) => verdict.version === revision?.version) : undefined;
+  // Whoever cancels the last change wants the version that served before; what failed earlier is not why that one runs.
+  const kept = isSettled && !isCanceled(app) ? verdicts.find((verdict) => verdict.version === revision?.version) : undefined;
   return kept === undefined || kept.version === revision?.deployed ? undefined : whyKept(session, parts, kept);
 }
 
