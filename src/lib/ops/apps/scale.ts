@@ -7,8 +7,10 @@ import { stillUnapplied } from '../../api/held.ts';
 import { requireCompatible } from '../../api/kf-info.ts';
 import { isCanaryUnderWay } from '../../api/rollout.ts';
 import type { Stored } from '../../api/object.ts';
-import type { CFApp, CFProcess, DeploymentStatus } from '../../api/types.generated.ts';
+import type { CFApp, CFProcess, CFProcessSpec, DeploymentStatus } from '../../api/types.generated.ts';
+import { defined } from '../../defined.ts';
 import { KfError } from '../../errors.ts';
+import { patchAsRead, readSame, type ObjectPatch } from '../../kube/patch-as-read.ts';
 import { watchObject } from '../../kube/watch-list.ts';
 import { unlessLate } from '../../wait.ts';
 import type { SpaceSession } from '../../session/session.ts';
@@ -16,7 +18,7 @@ import { kfVersion } from '../../version.ts';
 import { scaleDirectly } from './direct-scaling.ts';
 import { absentAfterMsWhereDoneDirectly, nobodyTookUp, unlessAbsent } from '../controller-wait.ts';
 import { warnOfAutoscaler } from './autoscalers.ts';
-import { changeApp, changeProcess, newDeployId, scaleProcess } from './changes.ts';
+import { appGone, changeApp, changeProcess, newDeployId, scaleProcess } from './changes.ts';
 import { waitUntilServing } from './lifecycle.ts';
 import { startTimeoutMs } from './rollout-wait.ts';
 import { assertScaleFits, assertSizeFits } from './scale-room.ts';
@@ -182,13 +184,50 @@ function assertNotInFlight({ bin }: SpaceSession, app: Stored<CFApp>): void {
   });
 }
 
-/** Applies the given changes and waits until they have taken effect. Sizes are written first, so that new instances get them. */
+type Scale = Partial<Pick<CFProcessSpec, 'memoryMB' | 'diskQuotaMB' | 'desiredInstances'>>;
+const scaleKeys = ['memoryMB', 'diskQuotaMB', 'desiredInstances'] as const;
+
+/** Gives the process back the values of before, where it still has those that this command has written. */
+async function takeBack(session: SpaceSession, app: Stored<CFApp>, before: Stored<CFProcess>, written: Scale): Promise<void> {
+  const { cluster, signal } = session;
+  const changedBy = await session.changedBy();
+  const read = { type: kinds.process, object: before, gone: () => appGone(app) };
+  const patchFor = ({ spec }: Stored<CFProcess>): ObjectPatch | undefined => {
+    const own = scaleKeys.filter((key) => written[key] !== undefined && written[key] === spec[key]);
+    if (own.length === 0) return undefined;
+    const former = Object.fromEntries(own.map((key) => [key, before.spec[key] ?? null]));
+    return { metadata: { annotations: { [annotations.changedBy]: changedBy } }, spec: former };
+  };
+  await patchAsRead(cluster, { ...read, object: await readSame(cluster, read, signal) }, patchFor, signal);
+}
+
+/** Marks the new sizes as a change of the app. A canary that began since the app was read goes on, and the process keeps its sizes and instances. */
+async function changeSizes(
+  session: SpaceSession,
+  app: Stored<CFApp>,
+  { deployId, before, written }: { deployId: string; before: Stored<CFProcess>; written: Scale },
+): Promise<Stored<CFApp>> {
+  try {
+    return await changeApp(session, app, (live) => {
+      assertNotInFlight(session, live);
+      return { annotations: { [annotations.deployId]: deployId, ...stillUnapplied(live, deployId) } };
+    });
+  } catch (error) {
+    if (error instanceof KfError && error.code === 'conflict') await takeBack(session, app, before, written);
+    throw error;
+  }
+}
+
+/**
+ * Applies the given changes and waits until they have taken effect. Sizes are written first, so that new instances get them.
+ * @throws KfError `conflict` for other sizes while a canary is under way, also one that began meanwhile
+ */
 export async function scaleApp(session: SpaceSession, app: Stored<CFApp>, options: ScaleOptions): Promise<void> {
   const [process, info] = await Promise.all([findProcess(session, app, options.process ?? webProcess), session.info()]);
   requireCompatible(info, kfVersion());
-  const sizes: Record<string, number> = {};
-  if (options.memoryMB !== undefined && options.memoryMB !== process.spec.memoryMB) sizes['memoryMB'] = options.memoryMB;
-  if (options.diskMB !== undefined && options.diskMB !== process.spec.diskQuotaMB) sizes['diskQuotaMB'] = options.diskMB;
+  const sizes: Scale = {};
+  if (options.memoryMB !== undefined && options.memoryMB !== process.spec.memoryMB) sizes.memoryMB = options.memoryMB;
+  if (options.diskMB !== undefined && options.diskMB !== process.spec.diskQuotaMB) sizes.diskQuotaMB = options.diskMB;
   const resized = Object.keys(sizes).length > 0;
   if (resized) {
     assertNotInFlight(session, app);
@@ -207,9 +246,8 @@ export async function scaleApp(session: SpaceSession, app: Stored<CFApp>, option
   let current = app;
   if (resized) {
     const deployId = newDeployId();
-    current = await changeApp(session, app, (live) => ({
-      annotations: { [annotations.deployId]: deployId, ...stillUnapplied(live, deployId) },
-    }));
+    const written = { ...sizes, ...defined({ desiredInstances: options.instances }) };
+    current = await changeSizes(session, app, { deployId, before: process, written });
     await waitUntilServing(session, current, deployId);
   }
   if (options.instances !== undefined) await waitForInstances(session, current, process, options.instances);

@@ -1,0 +1,67 @@
+// Commands that find, between their first read and their last write, that somebody else has changed the app.
+
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { annotations, kinds } from '../../../src/lib/api/group.ts';
+import type { KubeObject, ResourceType } from '../../../src/lib/api/object.ts';
+import { bundleForTests, type CliRun } from '../../support/cli.ts';
+import { nameOf, ns, PushScene } from '../../support/push-scene.ts';
+
+const bundle = bundleForTests();
+let scene: PushScene;
+
+beforeEach(async () => void (scene = await PushScene.start(bundle.program)));
+afterEach(() => scene.stop());
+afterAll(() => bundle.remove());
+
+const run = (...argv: string[]): Promise<CliRun> => scene.cli.run(argv);
+const web = () => scene.cluster.memory.all(kinds.process)[0];
+
+/** Somebody else acts just before the next patch of this kind. */
+function beforeNextPatch<T extends KubeObject>(type: ResourceType<T>, act: () => Promise<unknown>): void {
+  const { memory } = scene.cluster;
+  const { intercept } = memory;
+  memory.intercept = async (verb, seen, name) => {
+    if (verb === 'patch' && seen.plural === type.plural) {
+      memory.intercept = intercept;
+      await act();
+      await memory.intercept(verb, seen, name);
+    } else await intercept(verb, seen, name);
+  };
+}
+
+/** Gives the app another change, as the last patch of a push does. */
+const change = (spec: object = {}): Promise<unknown> =>
+  scene.cluster.memory.mergePatch(kinds.app, ns, nameOf(scene.app()), {
+    metadata: { annotations: { [annotations.deployId]: 'theirs' } },
+    spec,
+  });
+const startCanary = (): Promise<unknown> => change({ rollout: { id: 'theirs', strategy: 'canary' } });
+
+describe('scale to other sizes while a canary begins', () => {
+  beforeEach(async () => void (await scene.ok('push', 'shop', '-p', 'app', '-m', '256M', '-i', '2')));
+
+  const scale = ['scale', 'shop', '-m', '80M', '-i', '3', '-f'];
+  const refused = {
+    code: 1,
+    stderr: expect.stringContaining(
+      'Cannot scale this process while a deployment is in flight.\n\nTIP:\n   kf continue-deployment shop\n   kf cancel-deployment shop\n',
+    ) as string,
+  };
+
+  it('is refused: the canary goes on, and the process gets its sizes and instances back', async () => {
+    beforeNextPatch(kinds.process, startCanary);
+    expect(await run(...scale)).toMatchObject(refused);
+    expect(scene.app().metadata.annotations?.[annotations.deployId]).toBe('theirs');
+    expect(scene.app().spec.rollout).toEqual({ id: 'theirs', strategy: 'canary' });
+    expect(web()?.spec).toMatchObject({ memoryMB: 256, desiredInstances: 2 });
+  });
+
+  it('leaves a size alone that somebody else has set since', async () => {
+    beforeNextPatch(kinds.app, async () => {
+      await startCanary();
+      await scene.cluster.memory.mergePatch(kinds.process, ns, nameOf(web()), { spec: { memoryMB: 512 } });
+    });
+    expect(await run(...scale)).toMatchObject(refused);
+    expect(web()?.spec).toMatchObject({ memoryMB: 512, desiredInstances: 2 });
+  });
+});
