@@ -65,3 +65,18 @@ describe('scale to other sizes while a canary begins', () => {
     expect(web()?.spec).toMatchObject({ memoryMB: 512, desiredInstances: 2 });
   });
 });
+
+it('rename says that the app was renamed to another name meanwhile', async () => {
+  await scene.ok('create-app', 'shop');
+  beforeNextPatch(kinds.app, () => {
+    const rename = (): Promise<unknown> =>
+      scene.cluster.memory.mergePatch(kinds.app, ns, nameOf(scene.app()), { spec: { displayName: 'theirs' } });
+    setTimeout(() => void rename(), 50);
+    return Promise.resolve();
+  });
+  expect(await run('rename', 'shop', 'mine')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining("App 'shop' was renamed to 'theirs' meanwhile.\n\nTIP:\n   kf app theirs\n") as string,
+  });
+  expect(scene.app().spec.displayName).toBe('theirs');
+});

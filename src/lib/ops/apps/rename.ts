@@ -30,7 +30,7 @@ async function assertFree(session: SpaceSession, app: Stored<CFApp>, name: strin
 
 /**
  * Gives the app another name, and waits until the app holds it. An app that does not get the name keeps its former one.
- * @throws KfError `conflict` when another app has the name, `accepted` without a controller
+ * @throws KfError `conflict` when another app has the name, or the app was renamed again meanwhile, `accepted` without a controller
  */
 export async function renameApp(session: SpaceSession, app: Stored<CFApp>, name: string): Promise<Stored<CFApp>> {
   const former = app.spec.displayName;
@@ -45,7 +45,12 @@ export async function renameApp(session: SpaceSession, app: Stored<CFApp>, name:
     (seen) => seen.spec.displayName !== name || claimed(seen) !== 'Unknown',
     () => ({ type: 'awaiting-controller' }),
   );
-  if (judged.spec.displayName !== name || claimed(judged) === 'True') return judged;
+  const { displayName } = judged.spec;
+  if (displayName !== name) {
+    const message = `App '${former}' was renamed to '${displayName}' meanwhile.`;
+    throw new KfError('conflict', message, { hints: [`${session.bin} app ${displayName}`], details: { name: displayName } });
+  }
+  if (claimed(judged) === 'True') return judged;
   await changeApp(session, judged, (live) => (live.spec.displayName === name ? { spec: { displayName: former } } : undefined));
   throw taken(session, name);
 }
