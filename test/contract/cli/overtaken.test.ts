@@ -2,6 +2,7 @@
 
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { annotations, kinds } from '../../../src/lib/api/group.ts';
+import { changeOf } from '../../../src/lib/api/held.ts';
 import type { KubeObject, ResourceType } from '../../../src/lib/api/object.ts';
 import { bundleForTests, type CliRun } from '../../support/cli.ts';
 import { nameOf, ns, PushScene } from '../../support/push-scene.ts';
@@ -15,6 +16,7 @@ afterAll(() => bundle.remove());
 
 const run = (...argv: string[]): Promise<CliRun> => scene.cli.run(argv);
 const web = () => scene.cluster.memory.all(kinds.process)[0];
+const droplet = (): string | undefined => scene.app().spec.currentDropletRef?.name;
 
 /** Somebody else acts just before the next patch of this kind. */
 function beforeNextPatch<T extends KubeObject>(type: ResourceType<T>, act: () => Promise<unknown>): void {
@@ -79,4 +81,45 @@ it('rename says that the app was renamed to another name meanwhile', async () =>
     stderr: expect.stringContaining("App 'shop' was renamed to 'theirs' meanwhile.\n\nTIP:\n   kf app theirs\n") as string,
   });
   expect(scene.app().spec.displayName).toBe('theirs');
+});
+
+describe('set-droplet during a change', () => {
+  let first = '';
+  let second = '';
+
+  beforeEach(async () => {
+    await scene.ok('push', 'shop', '-p', 'app');
+    scene.source('b');
+    await scene.ok('push', 'shop', '-p', 'app');
+    [first = '', second = ''] = scene.builds().map(nameOf);
+  });
+
+  it('waits until all processes have taken up the change, which keeps its droplet', async () => {
+    const { memory, server } = scene.cluster;
+    memory.intercept = () => undefined;
+    await change();
+    const running = run('set-droplet', 'shop', first);
+    const watched = (): number => server.callsOf('GET .*/cfapps').filter(({ query }) => query.has('watch')).length;
+    const before = watched();
+    await expect.poll(watched).toBeGreaterThan(before);
+    scene.setStatus(kinds.app, nameOf(scene.app()), { deployment: { id: 'theirs', phase: 'Pending', reason: 'Reconciling' } });
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(droplet()).toBe(second);
+    scene.setStatus(kinds.app, nameOf(scene.app()), { deployment: { id: 'theirs', phase: 'Starting', reason: null } });
+    expect(await running).toMatchObject({ code: 0, stdout: expect.stringContaining('\nOK\n') as string });
+    expect([droplet(), scene.app().metadata.annotations?.[annotations.held]]).toEqual([first, changeOf(scene.app())]);
+  });
+
+  it('that began after it had read the app is refused, and changes nothing', async () => {
+    beforeNextPatch(kinds.app, async () => {
+      scene.cluster.memory.intercept = () => undefined;
+      await change();
+    });
+    expect(await run('set-droplet', 'shop', first)).toMatchObject({
+      code: 1,
+      stderr:
+        "App 'shop' is being changed, and the controller has not taken this up yet: the droplet would become part of it.\n\nTIP:\n   kf app shop\n",
+    });
+    expect(droplet()).toBe(second);
+  });
 });

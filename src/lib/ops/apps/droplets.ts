@@ -8,6 +8,7 @@ import type { DropletSummary } from '../../api/results.ts';
 import type { CFApp, CFBuild } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import type { SpaceSession } from '../../session/session.ts';
+import { waitForController } from '../controller-wait.ts';
 import { changeApp } from './changes.ts';
 
 const currentOf = ({ spec }: CFApp): string => spec.currentDropletRef?.name ?? '';
@@ -49,11 +50,30 @@ export async function findDroplet(
   return build !== undefined && isDropletOf(app, build) ? build : undefined;
 }
 
+/** The processes of a started app have got their version of its last change: another droplet no longer becomes part of it. */
+function isTakenUp({ spec, status, metadata }: Stored<CFApp>): boolean {
+  const deployId = metadata.annotations?.[annotations.deployId];
+  const { id, reason } = status?.deployment ?? {};
+  return spec.desiredState !== 'STARTED' || deployId === undefined || (id === deployId && reason !== 'Reconciling');
+}
+
+function notTakenUp({ bin }: SpaceSession, { spec: { displayName } }: Stored<CFApp>): KfError {
+  const message = `App '${displayName}' is being changed, and the controller has not taken this up yet: the droplet would become part of it.`;
+  return new KfError('conflict', message, { hints: [`${bin} app ${displayName}`] });
+}
+
+/** The app when its last change has its version; without a controller, the wait ends with {@link notTakenUp}. */
+async function untilTakenUp(session: SpaceSession, app: Stored<CFApp>): Promise<Stored<CFApp>> {
+  const late = (last: Stored<CFApp>): KfError => notTakenUp(session, last);
+  const awaited = { type: kinds.app, object: app, what: `App '${app.spec.displayName}'`, late };
+  return waitForController(session, awaited, isTakenUp, () => ({ type: 'awaiting-controller' }));
+}
+
 /**
- * Makes the droplet the app's own. What runs stays as it is until the app is started again.
+ * Makes the droplet the app's own. What runs stays as it is until the app is started again, and what is being started is not changed.
  *
  * @param options.keepsWaiting true: another package that waits for its first build goes on waiting. Otherwise this droplet was chosen in its place
- * @throws KfError `not-found` when the app has no such droplet
+ * @throws KfError `not-found` when the app has no such droplet, `conflict` while no controller has taken up the app's last change
  */
 export async function setDroplet(
   session: SpaceSession,
@@ -66,16 +86,17 @@ export async function setDroplet(
     const why = 'Unable to assign current droplet. Ensure the droplet exists and belongs to this app.';
     throw new KfError('not-found', `Unable to assign droplet: ${why}`, { hints: [`${session.bin} droplets ${app.spec.displayName}`] });
   }
-  const changed = await changeApp(session, app, (current) =>
-    currentOf(current) === guid
-      ? undefined
-      : {
-          spec: { currentDropletRef: { name: guid } },
-          annotations: {
-            ...heldUntilRestart(current),
-            [annotations.unstaged]: keepsWaiting ? waitingMark(current, { built: build.spec.packageRef.name, droplet: guid }) : null,
-          },
-        },
-  );
+  const ready = currentOf(app) === guid || isTakenUp(app) ? app : await untilTakenUp(session, app);
+  const changed = await changeApp(session, ready, (current) => {
+    if (currentOf(current) === guid) return undefined;
+    if (!isTakenUp(current)) throw notTakenUp(session, current);
+    return {
+      spec: { currentDropletRef: { name: guid } },
+      annotations: {
+        ...heldUntilRestart(current),
+        [annotations.unstaged]: keepsWaiting ? waitingMark(current, { built: build.spec.packageRef.name, droplet: guid }) : null,
+      },
+    };
+  });
   return dropletSummary(changed, build);
 }
