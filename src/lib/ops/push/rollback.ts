@@ -142,6 +142,18 @@ interface Content {
 const isSame = (a: { droplet: string; settings?: RevisionSettings | undefined }, b: Content): boolean =>
   a.settings !== undefined && a.droplet === b.droplet && isSameSettings(a.settings, b.settings);
 
+/** The error for a rollback to what the app has already; in cf's words when a revision is deployed. */
+function sameContent({ bin }: SpaceSession, { app, found }: Start): KfError {
+  const name = app.spec.displayName;
+  const same = 'Unable to rollback. The code and configuration you are rolling back to is the same as';
+  if (found.some(({ summary }) => summary.deployed))
+    return new KfError('conflict', `${same} the deployed revision.`, { hints: [`${bin} revisions ${name}`] });
+  const isStopped = app.spec.desiredState !== 'STARTED';
+  const state = `app '${name}' ${isStopped ? 'is stopped' : 'has not served by it'}`;
+  const message = `${same} the newest revision '${String(found[0]?.record.version)}', and ${state}.`;
+  return new KfError('conflict', message, { hints: [`${bin} ${isStopped ? 'start' : 'restart'} ${name}`] });
+}
+
 /**
  * Finds the revision and checks that the app can return to it.
  * @param asked left out: the one that served before
@@ -160,8 +172,7 @@ export async function prepareRollback(session: SpaceSession, app: Stored<CFApp>,
   const settings = await settingsOf(record);
   if (!summary.deployable || settings === undefined) throw notDeployable(session, app, version);
   if (present !== undefined && isSame(present, { droplet: record.droplet, settings }) && !(await hasLostVariables(session, app))) {
-    const why = 'The code and configuration you are rolling back to is the same as the deployed revision.';
-    throw new KfError('conflict', `Unable to rollback. ${why}`, { hints: [`${session.bin} revisions ${name}`] });
+    throw sameContent(session, start);
   }
   return { app, version, droplet: record.droplet, settings };
 }
