@@ -32,11 +32,15 @@ export default class Rollback extends KfCommand<Result> {
     const [session, { prepareRollback, startRollback }] = await this.inSpace(import('../lib/ops/push/rollback.ts'));
     const name = args.APP_NAME;
     const prepared = await prepareRollback(session, await this.findApp(session, name), flags.version);
-    const { version } = prepared;
+    const { version, isNewest } = prepared;
     const number = String(version);
     if (!flags.force) {
-      this
-        .say`Rolling '${name}' back to revision '${number}' will create a new revision. The new revision will use the settings from revision '${number}'.`;
+      if (isNewest)
+        this
+          .say`Revision '${number}' is the newest one of app '${name}'. Rolling back to it starts the app with the settings from that revision again.`;
+      else
+        this
+          .say`Rolling '${name}' back to revision '${number}' will create a new revision. The new revision will use the settings from revision '${number}'.`;
       if (!(await this.confirm('Are you sure you want to continue?'))) {
         this.print([line(`App '${name}' has not been rolled back to revision '${number}'.`)]);
         return { version, rolledBack: false };

@@ -35,4 +35,13 @@ describe('rollback to the newest revision', () => {
       stderr: `${same} the newest revision '2', and app 'shop' has not served by it.\n\nTIP:\n   kf restart shop\n`,
     });
   });
+
+  it('after it has failed promises no new revision', async () => {
+    revisions.serves(2, { deployed: 1 });
+    const asked = await scene.cli.run(['rollback', 'shop', '--version', '2'], { stdin: 'n\n' });
+    expect(asked.stdout).toContain(
+      "Revision '2' is the newest one of app 'shop'. Rolling back to it starts the app with the settings from that revision again.\n",
+    );
+    expect(asked.stdout).not.toContain('will create a new revision');
+  });
 });

@@ -24,6 +24,8 @@ import { findRevisions, pickRevision, settingsReader, type FoundRevision, type S
 export interface PreparedRollback {
   app: Stored<CFApp>;
   version: number;
+  /** It is the newest revision: unless another change is recorded meanwhile, the controller records no new one. */
+  isNewest: boolean;
   droplet: string;
   settings: RevisionSettings;
 }
@@ -174,7 +176,7 @@ export async function prepareRollback(session: SpaceSession, app: Stored<CFApp>,
   if (present !== undefined && isSame(present, { droplet: record.droplet, settings }) && !(await hasLostVariables(session, app))) {
     throw sameContent(session, start);
   }
-  return { app, version, droplet: record.droplet, settings };
+  return { app, version, isNewest: record === found[0]?.record, droplet: record.droplet, settings };
 }
 
 /** Makes the app's variables those of the revision; variables that were set since are removed. A Secret that is missing is made again. */
