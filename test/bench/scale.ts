@@ -11,7 +11,7 @@ import { concurrentPushes } from './concurrent-pushes.ts';
 import { addApps, openQuota } from './many-apps.ts';
 import { timed } from './scene.ts';
 import { rowLine, seconds, type Row } from './table.ts';
-import { controllerUsage, mebibytes } from './usage.ts';
+import { controllerUsage, controllerWorkingSet, mebibytes } from './usage.ts';
 
 const stages = [
   { apps: 1000, memoryMiB: 128, coldSeconds: 15 },
@@ -137,16 +137,17 @@ async function coldStart(space: string): Promise<number> {
 }
 
 async function stageRow({ apps, memoryMiB, coldSeconds }: (typeof stages)[number], space: string, took: number): Promise<Row[]> {
-  // The peak of what came before is not what it needs.
+  // The peak of what came before is not what it needs, and a start looks at each app once.
   const first = await coldStart(space);
-  await sleep(20_000);
+  await quietShare();
   const usage = await controllerUsage();
+  const workingSet = await controllerWorkingSet();
   return [
     {
       what: `controller with ${String(apps)} running apps (fake nodes)`,
       reach: `≤ ${String(memoryMiB)} MiB`,
       measured: mebibytes(usage.residentBytes),
-      beside: `all started ${seconds([took])} after the first was made; one event ${await workPerEvent(space)}`,
+      beside: `working set ${workingSet}; all started ${seconds([took])} after the first was made; one event ${await workPerEvent(space)}`,
     },
     {
       what: `its process killed, until it works again with ${String(apps)} apps`,

@@ -16,6 +16,12 @@ async function usageAt(metrics: string): Promise<Usage> {
 /** The counters of the process itself, read through the service proxy. */
 export const controllerUsage = (): Promise<Usage> => usageAt('/api/v1/namespaces/kf-system/services/http:kf-controller:8080/proxy/metrics');
 
+/** What counts against the limit of its container: the working set, as `kubectl top` prints it, for example `97Mi`. */
+export async function controllerWorkingSet(): Promise<string> {
+  const line = await kubectl('top', 'pod', '-n', 'kf-system', '-l', 'app=kf-controller', '--no-headers');
+  return /(\d+Mi)\s*$/.exec(line)?.[1] ?? 'unknown';
+}
+
 /** The API server's own counters: etcd's are not among them. */
 export const apiServerUsage = (): Promise<Usage> => usageAt('/metrics');
 

@@ -151,7 +151,10 @@ it('an app whose sidecar has no such command is told where that command is set',
   processStatus({ instancesStatus: { '0': { ...crashed, container: 'sidecar-0-proxy-s', exitCode: 127 } } });
   scene.cluster.server.on(`GET /api/v1/namespaces/${ns}/pods/${crashed.pod}/log.*`, (call) => call.text('sh: 1: nope: not found\n'));
   const { cause, next } = (await asJson('shop')) as { cause: string; next: string[] };
-  expect([cause, next[0]]).toEqual(['command-not-found', "Set command of sidecar 'proxy' under sidecars: of the manifest, then: kf push shop"]);
+  expect([cause, next[0]]).toEqual([
+    'command-not-found',
+    "Set command of sidecar 'proxy' under sidecars: of the manifest, then: kf push shop",
+  ]);
 });
 
 it('an app whose instance is on a lost node is explained without its kubelet, which does not answer', async () => {

@@ -24,5 +24,8 @@ test.each([
 
 test('the default of the space as it is now counts more than the one that the app was told', () => {
   const space = (strategy: string) => ({ metadata: { labels: { [labels.strategy]: strategy } } });
-  expect([strategyOf(app({ ofSpace: 'recreate' }), { metadata: {} }), strategyOf(app({}), space('recreate'))]).toEqual(['rolling', 'recreate']);
+  expect([strategyOf(app({ ofSpace: 'recreate' }), { metadata: {} }), strategyOf(app({}), space('recreate'))]).toEqual([
+    'rolling',
+    'recreate',
+  ]);
 });

@@ -1,5 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { classifyDropletError, classifyReadError, pinned, unreadReference, userProblem } from '../../../src/controller/builds/docker-image.ts';
+import {
+  classifyDropletError,
+  classifyReadError,
+  pinned,
+  unreadReference,
+  userProblem,
+} from '../../../src/controller/builds/docker-image.ts';
 import { causeOfBuild } from '../../../src/lib/api/causes.ts';
 import { KfError } from '../../../src/lib/errors.ts';
 import { RegistryError } from '../../../src/lib/oci/errors.ts';

@@ -23,7 +23,7 @@ test('the controller gets 70 % of its memory for its heap, and little of that fo
   const found = (buildController(plan, { name: 'bundle' }) as unknown as Deployment[]).find(({ kind }) => kind === 'Deployment');
   expect(found?.spec.template.spec.containers[0]?.command?.slice(1, -1)).toEqual([
     '--max-old-space-size=700',
-    '--max-semi-space-size=2',
+    '--max-semi-space-size=1',
     '--optimize-for-size',
   ]);
 });
