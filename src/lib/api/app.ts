@@ -2,6 +2,7 @@
 
 import type { Stored } from './object.ts';
 import { annotations } from './group.ts';
+import { isCanceled } from './rollout.ts';
 import type { CFApp, CFProcess, CFRoute, Droplet, GenerationStatus, InstanceCounts, InstanceStatus, Sidecar } from './types.generated.ts';
 
 export const webProcess = 'web';
@@ -23,13 +24,15 @@ export function servesVersionBefore({ spec, status }: CFApp): boolean {
   return hasFailed && generations.some(({ state, ready }) => state === 'Old' && ready > 0);
 }
 
-/** Instances of the version that served last are ready. Until the app serves by its present change, they are those of the version before. */
-export function lastStillServes({ spec, status }: CFApp): boolean {
-  const { phase, generations = [] } = status?.deployment ?? {};
+/** Instances of the version that served last are ready. */
+export function lastStillServes(app: CFApp): boolean {
+  const { phase, reason, generations = [] } = app.status?.deployment ?? {};
+  // Until the controller looks at a change, its generations are those of the change before; a canceled one aims at the version that served.
+  const isCurrentLast = phase === 'Serving' || reason === 'Reconciling' || isCanceled(app);
   const isLast = ({ state, served }: GenerationStatus): boolean => {
-    return phase === 'Serving' ? state === 'Current' : state === 'Old' && served === true;
+    return (isCurrentLast && state === 'Current') || (phase !== 'Serving' && state === 'Old' && served === true);
   };
-  return spec.desiredState === 'STARTED' && generations.some((generation) => isLast(generation) && generation.ready > 0);
+  return app.spec.desiredState === 'STARTED' && generations.some((generation) => isLast(generation) && generation.ready > 0);
 }
 
 /** A version of it has served. */

@@ -391,7 +391,7 @@ export interface WhyDetails {
   state: 'failed' | 'waiting' | 'well';
   /**
    * The code of the cause; left out when nothing failed. An app is well, with a cause, when an instance ended once lately and runs again, or when the
-   * revision that was asked for failed before it came to serve.
+   * revision that was asked for failed once and serves now.
    */
   cause?: string;
   /** One sentence. */

@@ -1,7 +1,7 @@
 // Commands that find, between their first read and their last write, that somebody else has changed the app.
 
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { annotations, kinds } from '../../../src/lib/api/group.ts';
+import { annotations, kinds, reasons } from '../../../src/lib/api/group.ts';
 import { changeOf } from '../../../src/lib/api/held.ts';
 import type { KubeObject, ResourceType } from '../../../src/lib/api/object.ts';
 import { bundleForTests, type CliRun } from '../../support/cli.ts';
@@ -78,7 +78,7 @@ it('rename says that the app was renamed to another name meanwhile', async () =>
   });
   expect(await run('rename', 'shop', 'mine')).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining("App 'shop' was renamed to 'theirs' meanwhile.\n\nTIP:\n   kf app theirs\n") as string,
+    stderr: expect.stringContaining("The app was renamed again meanwhile: its name is 'theirs'.\n\nTIP:\n   kf app theirs\n") as string,
   });
   expect(scene.app().spec.displayName).toBe('theirs');
 });
@@ -102,12 +102,29 @@ describe('set-droplet during a change', () => {
     const watched = (): number => server.callsOf('GET .*/cfapps').filter(({ query }) => query.has('watch')).length;
     const before = watched();
     await expect.poll(watched).toBeGreaterThan(before);
-    scene.setStatus(kinds.app, nameOf(scene.app()), { deployment: { id: 'theirs', phase: 'Pending', reason: 'Reconciling' } });
-    await new Promise((resolve) => setTimeout(resolve, 300));
-    expect(droplet()).toBe(second);
+    // It is hindered as long as it has only the versions before.
+    const generations = [{ process: 'web', hash: 'before', state: 'Old', instances: 1, ready: 1 }];
+    for (const reason of ['Reconciling', 'BindingNotReady']) {
+      scene.setStatus(kinds.app, nameOf(scene.app()), { deployment: { id: 'theirs', phase: 'Pending', reason, generations } });
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      expect(droplet()).toBe(second);
+    }
     scene.setStatus(kinds.app, nameOf(scene.app()), { deployment: { id: 'theirs', phase: 'Starting', reason: null } });
     expect(await running).toMatchObject({ code: 0, stdout: expect.stringContaining('\nOK\n') as string });
     expect([droplet(), scene.app().metadata.annotations?.[annotations.held]]).toEqual([first, changeOf(scene.app())]);
+  });
+
+  it('does not wait for one that waits for a droplet, nor for one that it replaces', async () => {
+    scene.cluster.memory.intercept = () => undefined;
+    await change();
+    const guid = nameOf(scene.app());
+    scene.setStatus(kinds.app, guid, { deployment: { id: 'theirs', phase: 'Pending', reason: reasons.cannotResolveDroplet } });
+    await scene.ok('set-droplet', 'shop', first);
+    expect(droplet()).toBe(first);
+    scene.setStatus(kinds.app, guid, { deployment: { id: 'before', phase: 'Serving' } });
+    const body = { relationships: { app: { data: { guid } } }, droplet: { guid: second } };
+    await scene.ok('curl', '/v3/deployments', '-X', 'POST', '-d', JSON.stringify(body), '--fail');
+    expect(droplet()).toBe(second);
   });
 
   it('that began after it had read the app is refused, and changes nothing', async () => {
@@ -118,7 +135,7 @@ describe('set-droplet during a change', () => {
     expect(await run('set-droplet', 'shop', first)).toMatchObject({
       code: 1,
       stderr:
-        "App 'shop' is being changed, and the controller has not taken this up yet: the droplet would become part of it.\n\nTIP:\n   kf app shop\n",
+        "App 'shop' is being changed, and the controller has not taken this up yet: the droplet would become part of it.\n\nTIP:\n   kf why shop\n   kf stop shop\n",
     });
     expect(droplet()).toBe(second);
   });

@@ -103,6 +103,14 @@ describe('a revision that failed and came to serve by a later change', () => {
     });
   });
 
+  it('is well while it starts again, and when the app is stopped', async () => {
+    deployment('Starting', generation('Current', 0));
+    const told = `Revision 5 of app 'shop' served last, and failed before, at ${at}: ${message}`;
+    expect(await asJson('--version', '5')).toMatchObject({ state: 'well', message: told });
+    await scene.ok('stop', 'shop');
+    expect(await asJson('--version', '5')).toMatchObject({ state: 'well', message: told });
+  });
+
   it('has failed when a change by it fails again', async () => {
     deployment('Failed', generation('Old', 1, { served: true }), generation('Failed', 0));
     expect(await asJson('--version', '5')).toMatchObject({ state: 'failed', message, ...failure });

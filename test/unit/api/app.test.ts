@@ -62,6 +62,18 @@ test('the version that served last still serves while instances of it are ready'
   expect(serves('Serving', [{ state: 'Current', ready: 1 }], 'STOPPED')).toBe(false);
 });
 
+test('the version that served last is the current one while a later change is canceled, or not yet looked at', () => {
+  const generations = [{ state: 'Current', ready: 1 }];
+  const after = (more: object, deployment: object) =>
+    lastStillServes({ ...app, ...more, status: { deployment: { phase: 'Pending', generations, ...deployment } } } as unknown as CFApp);
+  const canceled = {
+    metadata: { annotations: { 'kf.cloudfoundry.org/deploy-id': 'one' } },
+    spec: { ...app.spec, desiredState: 'STARTED', rollout: { id: 'one', canceled: true } },
+  };
+  const started = { spec: { ...app.spec, desiredState: 'STARTED' } };
+  expect([after(canceled, {}), after(started, { reason: 'Reconciling' }), after(started, {})]).toEqual([true, true, false]);
+});
+
 test('an instance that should exist and is not reported is down', () => {
   const web = process('web', { desiredInstances: 2 }, { instancesStatus: { '1': { state: 'RUNNING' } } });
   expect(instancesOf(app, web)).toEqual([

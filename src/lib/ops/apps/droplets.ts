@@ -1,6 +1,6 @@
 // Droplets of an app: list them, find one, make one the app's own. A droplet is a build that succeeded.
 
-import { annotations, kinds, labels } from '../../api/group.ts';
+import { annotations, kinds, labels, reasons } from '../../api/group.ts';
 import { heldUntilRestart } from '../../api/held.ts';
 import type { Stored } from '../../api/object.ts';
 import { waitingMark } from '../../api/packages.ts';
@@ -50,16 +50,21 @@ export async function findDroplet(
   return build !== undefined && isDropletOf(app, build) ? build : undefined;
 }
 
-/** The processes of a started app have got their version of its last change: another droplet no longer becomes part of it. */
+/** What a change waits for until the app gets another droplet. */
+const waitsForDroplet: ReadonlySet<string> = new Set([reasons.dropletNotAssigned, reasons.cannotResolveDroplet]);
+
+/** Another droplet no longer becomes part of the last change of a started app: the version of that change is there, or the change has failed. */
 function isTakenUp({ spec, status, metadata }: Stored<CFApp>): boolean {
   const deployId = metadata.annotations?.[annotations.deployId];
-  const { id, reason } = status?.deployment ?? {};
-  return spec.desiredState !== 'STARTED' || deployId === undefined || (id === deployId && reason !== 'Reconciling');
+  if (spec.desiredState !== 'STARTED' || deployId === undefined) return true;
+  const { id, phase, reason = '', generations = [] } = status?.deployment ?? {};
+  const isHindered = phase === 'Pending' && !waitsForDroplet.has(reason) && generations.every(({ state }) => state === 'Old');
+  return id === deployId && !isHindered;
 }
 
 function notTakenUp({ bin }: SpaceSession, { spec: { displayName } }: Stored<CFApp>): KfError {
   const message = `App '${displayName}' is being changed, and the controller has not taken this up yet: the droplet would become part of it.`;
-  return new KfError('conflict', message, { hints: [`${bin} app ${displayName}`] });
+  return new KfError('conflict', message, { hints: [`${bin} why ${displayName}`, `${bin} stop ${displayName}`] });
 }
 
 /** The app when its last change has its version; without a controller, the wait ends with {@link notTakenUp}. */
@@ -73,23 +78,25 @@ async function untilTakenUp(session: SpaceSession, app: Stored<CFApp>): Promise<
  * Makes the droplet the app's own. What runs stays as it is until the app is started again, and what is being started is not changed.
  *
  * @param options.keepsWaiting true: another package that waits for its first build goes on waiting. Otherwise this droplet was chosen in its place
+ * @param options.replacesChange true: the caller makes another change of the app at once, whatever becomes of the last one
  * @throws KfError `not-found` when the app has no such droplet, `conflict` while no controller has taken up the app's last change
  */
 export async function setDroplet(
   session: SpaceSession,
   app: Stored<CFApp>,
   guid: string,
-  { keepsWaiting = false }: { keepsWaiting?: boolean } = {},
+  { keepsWaiting = false, replacesChange = false }: { keepsWaiting?: boolean; replacesChange?: boolean } = {},
 ): Promise<DropletSummary> {
   const build = await findDroplet(session, app, guid);
   if (build === undefined) {
     const why = 'Unable to assign current droplet. Ensure the droplet exists and belongs to this app.';
     throw new KfError('not-found', `Unable to assign droplet: ${why}`, { hints: [`${session.bin} droplets ${app.spec.displayName}`] });
   }
-  const ready = currentOf(app) === guid || isTakenUp(app) ? app : await untilTakenUp(session, app);
+  const mayChange = (current: Stored<CFApp>): boolean => replacesChange || isTakenUp(current);
+  const ready = currentOf(app) === guid || mayChange(app) ? app : await untilTakenUp(session, app);
   const changed = await changeApp(session, ready, (current) => {
     if (currentOf(current) === guid) return undefined;
-    if (!isTakenUp(current)) throw notTakenUp(session, current);
+    if (!mayChange(current)) throw notTakenUp(session, current);
     return {
       spec: { currentDropletRef: { name: guid } },
       annotations: {

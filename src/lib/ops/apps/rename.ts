@@ -47,7 +47,7 @@ export async function renameApp(session: SpaceSession, app: Stored<CFApp>, name:
   );
   const { displayName } = judged.spec;
   if (displayName !== name) {
-    const message = `App '${former}' was renamed to '${displayName}' meanwhile.`;
+    const message = `The app was renamed again meanwhile: its name is '${displayName}'.`;
     throw new KfError('conflict', message, { hints: [`${session.bin} app ${displayName}`], details: { name: displayName } });
   }
   if (claimed(judged) === 'True') return judged;

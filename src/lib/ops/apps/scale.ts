@@ -8,9 +8,8 @@ import { requireCompatible } from '../../api/kf-info.ts';
 import { isCanaryUnderWay } from '../../api/rollout.ts';
 import type { Stored } from '../../api/object.ts';
 import type { CFApp, CFProcess, CFProcessSpec, DeploymentStatus } from '../../api/types.generated.ts';
-import { defined } from '../../defined.ts';
 import { KfError } from '../../errors.ts';
-import { patchAsRead, readSame, type ObjectPatch } from '../../kube/patch-as-read.ts';
+import { patchAsRead, type ObjectPatch } from '../../kube/patch-as-read.ts';
 import { watchObject } from '../../kube/watch-list.ts';
 import { unlessLate } from '../../wait.ts';
 import type { SpaceSession } from '../../session/session.ts';
@@ -184,71 +183,68 @@ function assertNotInFlight({ bin }: SpaceSession, app: Stored<CFApp>): void {
   });
 }
 
-type Scale = Partial<Pick<CFProcessSpec, 'memoryMB' | 'diskQuotaMB' | 'desiredInstances'>>;
-const scaleKeys = ['memoryMB', 'diskQuotaMB', 'desiredInstances'] as const;
+type Sizes = Partial<Pick<CFProcessSpec, 'memoryMB' | 'diskQuotaMB'>>;
 
-/** Gives the process back the values of before, where it still has those that this command has written. */
-async function takeBack(session: SpaceSession, app: Stored<CFApp>, before: Stored<CFProcess>, written: Scale): Promise<void> {
+/** Gives the process back the sizes of before, unless somebody else has written to it since it was read. */
+async function takeBack(session: SpaceSession, app: Stored<CFApp>, before: Stored<CFProcess>, written: Stored<CFProcess>): Promise<void> {
   const { cluster, signal } = session;
-  const changedBy = await session.changedBy();
-  const read = { type: kinds.process, object: before, gone: () => appGone(app) };
-  const patchFor = ({ spec }: Stored<CFProcess>): ObjectPatch | undefined => {
-    const own = scaleKeys.filter((key) => written[key] !== undefined && written[key] === spec[key]);
-    if (own.length === 0) return undefined;
-    const former = Object.fromEntries(own.map((key) => [key, before.spec[key] ?? null]));
-    return { metadata: { annotations: { [annotations.changedBy]: changedBy } }, spec: former };
-  };
-  await patchAsRead(cluster, { ...read, object: await readSame(cluster, read, signal) }, patchFor, signal);
+  const { memoryMB, diskQuotaMB } = before.spec;
+  const own = (before.metadata.generation ?? 0) + 1;
+  const former = { metadata: { annotations: { [annotations.changedBy]: await session.changedBy() } }, spec: { memoryMB, diskQuotaMB } };
+  const patchFor = ({ metadata }: Stored<CFProcess>): ObjectPatch | undefined => (metadata.generation === own ? former : undefined);
+  await patchAsRead(cluster, { type: kinds.process, object: written, gone: () => appGone(app) }, patchFor, signal);
 }
 
-/** Marks the new sizes as a change of the app. A canary that began since the app was read goes on, and the process keeps its sizes and instances. */
-async function changeSizes(
-  session: SpaceSession,
-  app: Stored<CFApp>,
-  { deployId, before, written }: { deployId: string; before: Stored<CFProcess>; written: Scale },
-): Promise<Stored<CFApp>> {
+/** Marks the new sizes as a change of the app. A canary that began since the app was read goes on, and the process keeps its sizes. */
+async function markResized(session: SpaceSession, app: Stored<CFApp>, before: Stored<CFProcess>, written: Stored<CFProcess>): Promise<Resized> {
+  const deployId = newDeployId();
   try {
-    return await changeApp(session, app, (live) => {
+    const changed = await changeApp(session, app, (live) => {
       assertNotInFlight(session, live);
       return { annotations: { [annotations.deployId]: deployId, ...stillUnapplied(live, deployId) } };
     });
+    return { app: changed, deployId };
   } catch (error) {
     if (error instanceof KfError && error.code === 'conflict') await takeBack(session, app, before, written);
     throw error;
   }
 }
 
+interface Resized {
+  app: Stored<CFApp>;
+  deployId: string;
+}
+
+/** Writes other sizes. @returns the change of a started app; undefined when the sizes are as before, or the app is stopped */
+async function resize(session: SpaceSession, app: Stored<CFApp>, process: Stored<CFProcess>, options: ScaleOptions): Promise<Resized | undefined> {
+  const sizes: Sizes = {};
+  if (options.memoryMB !== undefined && options.memoryMB !== process.spec.memoryMB) sizes.memoryMB = options.memoryMB;
+  if (options.diskMB !== undefined && options.diskMB !== process.spec.diskQuotaMB) sizes.diskQuotaMB = options.diskMB;
+  if (Object.keys(sizes).length === 0) {
+    if (options.instances !== undefined) await assertScaleFits(session, app, process, options.instances);
+    return undefined;
+  }
+  assertNotInFlight(session, app);
+  // With other sizes all instances are replaced, and what a quota lacks during that is told when they are made.
+  const { memoryMB = process.spec.memoryMB, diskMB = process.spec.diskQuotaMB, instances = desiredInstances(process) } = options;
+  await assertSizeFits(session, app, process, { memoryMB, diskMB, instances });
+  const written = await changeProcess(session, process, sizes);
+  return app.spec.desiredState === 'STARTED' ? markResized(session, app, process, written) : undefined;
+}
+
 /**
  * Applies the given changes and waits until they have taken effect. Sizes are written first, so that new instances get them.
- * @throws KfError `conflict` for other sizes while a canary is under way, also one that began meanwhile
+ * @throws KfError `conflict` for other sizes while a canary is under way, also one that began meanwhile; nothing is changed then
  */
 export async function scaleApp(session: SpaceSession, app: Stored<CFApp>, options: ScaleOptions): Promise<void> {
   const [process, info] = await Promise.all([findProcess(session, app, options.process ?? webProcess), session.info()]);
   requireCompatible(info, kfVersion());
-  const sizes: Scale = {};
-  if (options.memoryMB !== undefined && options.memoryMB !== process.spec.memoryMB) sizes.memoryMB = options.memoryMB;
-  if (options.diskMB !== undefined && options.diskMB !== process.spec.diskQuotaMB) sizes.diskQuotaMB = options.diskMB;
-  const resized = Object.keys(sizes).length > 0;
-  if (resized) {
-    assertNotInFlight(session, app);
-    // With other sizes all instances are replaced, and what a quota lacks during that is told when they are made.
-    const { memoryMB = process.spec.memoryMB, diskMB = process.spec.diskQuotaMB, instances = desiredInstances(process) } = options;
-    await assertSizeFits(session, app, process, { memoryMB, diskMB, instances });
-    await changeProcess(session, process, sizes);
-  } else if (options.instances !== undefined) {
-    await assertScaleFits(session, app, process, options.instances);
-  }
+  const resized = await resize(session, app, process, options);
   if (options.instances !== undefined) {
     await warnOfAutoscaler(session, app, process, options.instances);
     await scaleProcess(session, process, options.instances);
   }
   if (app.spec.desiredState !== 'STARTED') return;
-  let current = app;
-  if (resized) {
-    const deployId = newDeployId();
-    const written = { ...sizes, ...defined({ desiredInstances: options.instances }) };
-    current = await changeSizes(session, app, { deployId, before: process, written });
-    await waitUntilServing(session, current, deployId);
-  }
-  if (options.instances !== undefined) await waitForInstances(session, current, process, options.instances);
+  if (resized !== undefined) await waitUntilServing(session, resized.app, resized.deployId);
+  if (options.instances !== undefined) await waitForInstances(session, resized?.app ?? app, process, options.instances);
 }

@@ -102,7 +102,7 @@ async function create(asked: Asked): Promise<unknown> {
   const rollout = rolloutIn(body['strategy'], body['options']);
   const app = await asked.reader.find(kinds.app, 'App', guid);
   const session = await asked.reader.at(app);
-  if (body['droplet'] !== undefined) await setDroplet(session, app, guidIn(body['droplet'], 'Droplet'));
+  if (body['droplet'] !== undefined) await setDroplet(session, app, guidIn(body['droplet'], 'Droplet'), { replacesChange: true });
   const current = body['droplet'] === undefined ? app : await asked.reader.find(kinds.app, 'App', guid);
   const restarted = await restartApp(session, current, rollout);
   return new V3Answer(201, presentDeployment(restarted.app, asked.link));

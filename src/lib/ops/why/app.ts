@@ -264,10 +264,10 @@ async function whyRevision(session: SpaceSession, app: Stored<CFApp>, version: n
   const kept = verdicts.find((verdict) => verdict.version === version);
   // Its verdict stays when it comes to serve by a later change. Of the newest revision, a change after that can have failed.
   const { deployment, revision } = app.status ?? {};
-  const isMended = summary.deployed && (deployment?.phase === 'Serving' || revision?.version !== version);
+  const isMended = revision?.deployed === version && !(deployment?.phase === 'Failed' && revision.version === version);
   if (kept !== undefined && !isMended) return whyKept(session, parts, kept);
   const well = { kind: 'app' as const, name, state: 'well' as const, version, events: [], next: [] };
-  if (!summary.deployed) return { ...well, message: `No failure of revision ${version} of app '${name}' is kept.` };
+  if (!summary.deployed && !isMended) return { ...well, message: `No failure of revision ${version} of app '${name}' is kept.` };
   const now = `Revision ${version} of app '${name}' ${lastStillServes(app) ? 'serves' : 'served last'}`;
   if (kept === undefined) return { ...well, message: `${now}.` };
   const { cause, at: since, process, pod, container, exitCode, head, omitted, tail } = kept;
