@@ -431,3 +431,21 @@ it('unmap-route is done when somebody deletes the route before the gateway has l
   const ran = await cli.run(['unmap-route', 'shop', ...address]);
   expect([ran.code, ran.stdout]).toEqual([0, expect.stringMatching(/OK\n/)]);
 });
+
+it('unmap-route takes the route that has the address, not one that was refused it', async () => {
+  await cluster.add(kinds.app, {
+    metadata: { name: 'app', namespace: ns },
+    spec: { displayName: 'shop', desiredState: 'STARTED', lifecycle: docker },
+  });
+  await addRoute({ name: 'a' });
+  await addRoute({ apps: ['app'] });
+  const lastTransitionTime = '2026-01-01T00:00:00Z';
+  const claimed = { type: 'Claimed', status: 'False', reason: 'DuplicateRoute', message: '', lastTransitionTime, observedGeneration: 1 };
+  await cluster.memory.mergePatch(kinds.route, ns, 'a', { status: { conditions: [claimed] } }, { subresource: 'status' });
+  cluster.memory.intercept = (verb, type) => {
+    if (verb === 'patch' && type.kind === 'CFRoute') setTimeout(() => void cluster.memory.delete(kinds.route, ns, 'r'), 200);
+  };
+  const ran = await cli.run(['unmap-route', 'shop', ...address]);
+  expect([ran.code, ran.stdout]).toEqual([0, expect.not.stringContaining('not currently mapped')]);
+  expect(cluster.memory.peek(kinds.route, ns, 'r')?.spec.destinations ?? []).toEqual([]);
+});

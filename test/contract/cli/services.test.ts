@@ -14,6 +14,7 @@ import { patienceMs } from '../../support/until.ts';
 
 const bundle = bundleForTests();
 const ns = 'space-guid';
+const ready = { type: 'Ready', status: 'True' as const, reason: 'x', message: '', lastTransitionTime: '2026-01-01T00:00:00Z', observedGeneration: 1 };
 let cluster: ServedCluster;
 let cli: Cli;
 
@@ -35,6 +36,8 @@ async function addApp(): Promise<void> {
 }
 
 describe('bind-service', () => {
+  const setStatus = (name: string, status: object): Promise<unknown> =>
+    cluster.memory.mergePatch(kinds.serviceBinding, ns, name, { status }, { subresource: 'status' });
   async function addService(name: string): Promise<void> {
     const spec = { displayName: name, secretName: `${name}-secret`, type: 'user-provided' as const, planGuid: '' };
     await cluster.add(kinds.serviceInstance, { metadata: { name: `${name}-guid`, namespace: ns }, spec });
@@ -46,12 +49,59 @@ describe('bind-service', () => {
     const labels = { 'korifi.cloudfoundry.org/app-guid': 'my-app-guid' };
     const spec = { type: 'app' as const, appRef: { name: 'my-app-guid' }, service: { name: 'db-guid' }, parameters: { name: '' } };
     await cluster.add(kinds.serviceBinding, { metadata: { name: 'b-1', namespace: ns, labels }, spec });
+    await setStatus('b-1', { conditions: [ready] });
     const run = await cli.run(['bind-service', 'my-app', 'other', '--binding-name', 'db']);
     expect(run).toMatchObject({ code: 1, stdout: expect.stringContaining('FAILED') as string });
     expect(run.stderr).toContain("App 'my-app' already has a binding named 'db', to service instance 'db'.");
     expect(run.stderr).toContain('bind-service my-app SERVICE_INSTANCE --binding-name OTHER_NAME');
     expect(cluster.memory.all(kinds.serviceBinding)).toHaveLength(1);
     expect((await cli.run(['bind-service', 'my-app', 'db'])).stdout).toContain('App my-app is already bound to service instance db.');
+  });
+
+  describe('when a binding is there that an earlier command made', () => {
+    const labels = { 'korifi.cloudfoundry.org/app-guid': 'my-app-guid' };
+    const spec = { type: 'app' as const, appRef: { name: 'my-app-guid' }, service: { name: 'db-guid' }, parameters: { name: '' } };
+    const fresh = (): string[] => cluster.memory.all(kinds.serviceBinding).flatMap(({ metadata: { name } }) => (name === 'b-1' ? [] : [name]));
+
+    beforeEach(async () => {
+      await addApp();
+      await addService('db');
+    });
+
+    it('and that is not ready, it waits for it', async () => {
+      await cluster.add(kinds.serviceBinding, { metadata: { name: 'b-1', namespace: ns, labels }, spec });
+      const running = cli.run(['bind-service', 'my-app', 'db']);
+      const isWatched = (): boolean => cluster.server.callsOf('GET .*/cfservicebindings').some(({ query }) => query.has('watch'));
+      await vi.waitFor(() => expect(isWatched()).toBe(true), patienceMs);
+      await setStatus('b-1', { conditions: [ready] });
+      expect(await running).toMatchObject({ code: 0, stdout: expect.stringContaining('is already bound to service instance db') as string });
+      expect(fresh()).toEqual([]);
+    });
+
+    it('and whose name was refused, it makes another one', async () => {
+      const claimed = { ...ready, type: 'Claimed', status: 'False' as const };
+      await cluster.add(kinds.serviceBinding, { metadata: { name: 'b-1', namespace: ns, labels }, spec });
+      await setStatus('b-1', { conditions: [claimed] });
+      const running = cli.run(['bind-service', 'my-app', 'db']);
+      await vi.waitFor(() => expect(fresh()).toHaveLength(1), patienceMs);
+      await setStatus(fresh()[0] ?? '', { conditions: [ready] });
+      const run = await running;
+      expect(run).toMatchObject({ code: 0, stdout: expect.stringContaining('OK') as string });
+      expect(run.stdout).not.toContain('already bound');
+    });
+  });
+
+  it('leaves no binding to a service instance that was deleted meanwhile', { timeout: 90_000 }, async () => {
+    await addApp();
+    await addService('db');
+    const running = cli.run(['bind-service', 'my-app', 'db']);
+    await vi.waitFor(() => expect(cluster.memory.all(kinds.serviceBinding)).toHaveLength(1), patienceMs);
+    await cluster.memory.delete(kinds.serviceInstance, ns, 'db-guid');
+    expect(await running).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("Service instance 'db' was deleted meanwhile.\n\nTIP:\n   kf services\n") as string,
+    });
+    expect(cluster.memory.all(kinds.serviceBinding)).toEqual([]);
   });
 });
 

@@ -224,7 +224,7 @@ export async function mapRoute(
 /** Returns false when the route was not mapped to the app. @throws KfError `not-found` in cf's words when the route does not exist */
 export async function unmapRoute(session: SpaceSession, app: Stored<CFApp>, address: RouteAddress): Promise<boolean> {
   const domain = await findDomain(session, address.domain);
-  const route = (await routesAt(session, domain, address)).find(({ metadata }) => metadata.deletionTimestamp === undefined);
+  const route = (await routesAt(session, domain, address)).find(isLive);
   if (route === undefined)
     throw new KfError('not-found', noRouteText({ ...address, domain: domain.spec.name }), { hints: [`${session.bin} routes`] });
   const isOther = ({ appRef }: RouteDestination): boolean => appRef.name !== app.metadata.name;

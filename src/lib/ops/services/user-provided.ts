@@ -165,6 +165,9 @@ export async function toldBindings(session: SpaceSession, app: Stored<CFApp>): P
 export const isTo = (binding: Stored<CFServiceBinding>, instance: Stored<CFServiceInstance>): boolean =>
   binding.spec.service.name === instance.metadata.name && binding.metadata.deletionTimestamp === undefined;
 
+/** Another binding of the app has its name: it is left from a command that was killed, and has no effect. */
+const isRefused = (binding: Stored<CFServiceBinding>): boolean => findCondition(binding, 'Claimed')?.status === 'False';
+
 /** An app finds each binding under its name, so a second one with that name would hide the first. @throws KfError `conflict` */
 async function assertNameFree(
   session: SpaceSession,
@@ -229,7 +232,21 @@ export async function bindService(
 ): Promise<boolean> {
   const { binding, isNew } = await ensureBinding(session, app, instance, options);
   if (isNew) await untilTold(session, app, binding);
+  // The command that made it may have failed.
+  else if (!isTrue(binding, 'Ready')) await waitForBinding(session, binding);
   return isNew;
+}
+
+/** Deletes a binding whose instance was deleted meanwhile: no command would find it any more. @returns the error to tell */
+async function unlessInstanceGone(
+  { cluster, space, signal, bin }: SpaceSession,
+  { metadata: { name, uid }, spec: { displayName } }: Stored<CFServiceInstance>,
+  binding: Stored<CFServiceBinding>,
+  error: unknown,
+): Promise<unknown> {
+  if (signal.aborted || (await cluster.get(kinds.serviceInstance, space.guid, name, signal))?.metadata.uid === uid) return error;
+  await cluster.delete(kinds.serviceBinding, space.guid, binding.metadata.name, { signal });
+  return new KfError('not-found', `Service instance '${displayName}' was deleted meanwhile.`, { hints: [`${bin} services`] });
 }
 
 /** The binding of app and instance; created if it does not exist. @throws KfError `conflict` when another binding of the app has the name */
@@ -239,7 +256,7 @@ export async function ensureBinding(
   instance: Stored<CFServiceInstance>,
   options: BindOptions = {},
 ): Promise<{ binding: Stored<CFServiceBinding>; isNew: boolean }> {
-  const present = await appBindings(session, app);
+  const present = (await appBindings(session, app)).filter((binding) => !isRefused(binding));
   const there = present.find((binding) => isTo(binding, instance));
   if (there !== undefined) return { binding: there, isNew: false };
   await assertNameFree(session, app, present, options.bindingName ?? instance.spec.displayName);
@@ -251,12 +268,12 @@ export async function ensureBinding(
   try {
     return { binding: await waitForBinding(session, binding), isNew: true };
   } catch (error) {
-    if (!(error instanceof KfError) || error.code !== 'conflict') throw error;
+    if (!(error instanceof KfError) || error.code !== 'conflict') throw await unlessInstanceGone(session, instance, binding, error);
     // Somebody else created a binding first, so this one cannot work and is deleted. The other one may bind the same instance: another push of the
     // app, for example.
     await cluster.delete(kinds.serviceBinding, session.space.guid, binding.metadata.name, { signal });
     const faster = (await appBindings(session, app)).find(
-      (other) => isTo(other, instance) && findCondition(other, 'Claimed')?.status !== 'False',
+      (other) => isTo(other, instance) && !isRefused(other),
     );
     if (faster === undefined) throw error;
     return { binding: await waitForBinding(session, faster), isNew: false };
