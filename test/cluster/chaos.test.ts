@@ -1,6 +1,7 @@
 // kf with faults: what must hold if pushes collide, programs die and objects are deleted. A short selection; `npm run chaos` continues.
 
 import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { once } from 'node:events';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -88,7 +89,10 @@ describe('an interrupted push', () => {
     await writeFile(path.join(source, 'data'), randomBytes(24 * 1024 * 1024));
     const push = ['push', 'chaos-cut', '-p', source, '-m', '64M'];
     for (const signal of ['SIGTERM', 'SIGINT', 'SIGKILL', 'SIGTERM'] as const) {
-      const { code, milliseconds, stderr } = await interrupted(kf.start(push), signal, 150 + random() * 3500);
+      const child = kf.start(push);
+      // A signal before kf has begun is Node's: it ends the program without a word, and nothing has been written.
+      await Promise.race([once(child.stdout ?? child, 'data'), once(child, 'exit')]);
+      const { code, milliseconds, stderr } = await interrupted(child, signal, random() * 3500);
       reportTime('a push ends after a signal', milliseconds);
       if (signal !== 'SIGKILL' && code !== 0) expect([code, stderr]).toEqual([130, expect.stringContaining('Interrupted.')]);
     }
