@@ -102,9 +102,13 @@ describe('set-droplet during a change', () => {
     const watched = (): number => server.callsOf('GET .*/cfapps').filter(({ query }) => query.has('watch')).length;
     const before = watched();
     await expect.poll(watched).toBeGreaterThan(before);
-    // It is hindered as long as it has only the versions before.
-    const generations = [{ process: 'web', hash: 'before', state: 'Old', instances: 1, ready: 1 }];
-    for (const reason of ['Reconciling', 'BindingNotReady']) {
+    const of = (process: string, state: string): object => ({ process, hash: 'x', state, instances: 1, ready: 1 });
+    // First the versions of before, as they were; then a process is hindered as long as it has only those.
+    for (const [reason, generations] of [
+      ['Reconciling', [of('web', 'Current')]],
+      ['BindingNotReady', [of('web', 'Old')]],
+      ['BindingNotReady', [of('worker', 'Current'), of('web', 'Old')]],
+    ] as const) {
       scene.setStatus(kinds.app, nameOf(scene.app()), { deployment: { id: 'theirs', phase: 'Pending', reason, generations } });
       await new Promise((resolve) => setTimeout(resolve, 300));
       expect(droplet()).toBe(second);

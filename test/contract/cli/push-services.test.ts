@@ -122,6 +122,23 @@ describe('a push whose manifest names a service', () => {
     expect((await scene.ok(...push)).stdout).toContain('unchanged');
   });
 
+  it('binds it although a binding is left that was refused its name', async () => {
+    names();
+    await scene.ok(...push);
+    const labels = { 'korifi.cloudfoundry.org/app-guid': nameOf(scene.app()) };
+    const spec = { type: 'app' as const, appRef: { name: nameOf(scene.app()) }, service: { name: 'db-guid' }, parameters: { name: '' } };
+    const { memory } = scene.cluster;
+    const play = memory.intercept;
+    memory.intercept = () => undefined;
+    await scene.cluster.add(kinds.serviceBinding, { metadata: { name: 'left', namespace: ns, labels }, spec });
+    memory.intercept = play;
+    const claimed = { type: 'Claimed', status: 'False', reason: 'DuplicateName', message: 'Taken.', lastTransitionTime: '' };
+    scene.setStatus(kinds.serviceBinding, 'left', { conditions: [claimed] });
+    names('db');
+    await scene.ok(...push);
+    expect(scene.cluster.memory.all(kinds.serviceBinding).filter((binding) => nameOf(binding) !== 'left')).toHaveLength(1);
+  });
+
   it('sends two requests for it if nothing changed: the service by its name, and the bindings of the app', async () => {
     names();
     await scene.ok(...push);

@@ -53,13 +53,16 @@ export async function findDroplet(
 /** What a change waits for until the app gets another droplet. */
 const waitsForDroplet: ReadonlySet<string> = new Set([reasons.dropletNotAssigned, reasons.cannotResolveDroplet]);
 
-/** Another droplet no longer becomes part of the last change of a started app: the version of that change is there, or the change has failed. */
+/** Another droplet no longer becomes part of the last change of a started app: each process has the version of that change, or the change has failed. */
 function isTakenUp({ spec, status, metadata }: Stored<CFApp>): boolean {
   const deployId = metadata.annotations?.[annotations.deployId];
   if (spec.desiredState !== 'STARTED' || deployId === undefined) return true;
   const { id, phase, reason = '', generations = [] } = status?.deployment ?? {};
-  const isHindered = phase === 'Pending' && !waitsForDroplet.has(reason) && generations.every(({ state }) => state === 'Old');
-  return id === deployId && !isHindered;
+  if (id !== deployId) return false;
+  if (phase !== 'Pending' || waitsForDroplet.has(reason)) return true;
+  // Until its processes have looked at the change, the app's status lists what they had before.
+  const ready = new Set(generations.filter(({ state }) => state !== 'Old').map(({ process }) => process));
+  return reason !== 'Reconciling' && generations.length > 0 && generations.every(({ process }) => ready.has(process));
 }
 
 function notTakenUp({ bin }: SpaceSession, { spec: { displayName } }: Stored<CFApp>): KfError {

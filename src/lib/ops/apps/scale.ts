@@ -183,15 +183,18 @@ function assertNotInFlight({ bin }: SpaceSession, app: Stored<CFApp>): void {
   });
 }
 
-type Sizes = Partial<Pick<CFProcessSpec, 'memoryMB' | 'diskQuotaMB'>>;
+const sizeKeys = ['memoryMB', 'diskQuotaMB'] as const;
+type Sizes = Partial<Pick<CFProcessSpec, (typeof sizeKeys)[number]>>;
 
-/** Gives the process back the sizes of before, unless somebody else has written to it since it was read. */
+/** Gives the process back the sizes of before, as far as it still has those that this command has written. */
 async function takeBack(session: SpaceSession, app: Stored<CFApp>, before: Stored<CFProcess>, written: Stored<CFProcess>): Promise<void> {
   const { cluster, signal } = session;
-  const { memoryMB, diskQuotaMB } = before.spec;
-  const own = (before.metadata.generation ?? 0) + 1;
-  const former = { metadata: { annotations: { [annotations.changedBy]: await session.changedBy() } }, spec: { memoryMB, diskQuotaMB } };
-  const patchFor = ({ metadata }: Stored<CFProcess>): ObjectPatch | undefined => (metadata.generation === own ? former : undefined);
+  const changedBy = await session.changedBy();
+  const patchFor = ({ metadata, spec }: Stored<CFProcess>): ObjectPatch | undefined => {
+    const own = sizeKeys.filter((key) => before.spec[key] !== written.spec[key] && spec[key] === written.spec[key]);
+    if (own.length === 0 || metadata.annotations?.[annotations.changedBy] !== changedBy) return undefined;
+    return { metadata: { annotations: { [annotations.changedBy]: changedBy } }, spec: Object.fromEntries(own.map((key) => [key, before.spec[key]])) };
+  };
   await patchAsRead(cluster, { type: kinds.process, object: written, gone: () => appGone(app) }, patchFor, signal);
 }
 
@@ -234,7 +237,7 @@ async function resize(session: SpaceSession, app: Stored<CFApp>, process: Stored
 
 /**
  * Applies the given changes and waits until they have taken effect. Sizes are written first, so that new instances get them.
- * @throws KfError `conflict` for other sizes while a canary is under way, also one that began meanwhile; nothing is changed then
+ * @throws KfError `conflict` for other sizes while a canary is under way, also one that began meanwhile
  */
 export async function scaleApp(session: SpaceSession, app: Stored<CFApp>, options: ScaleOptions): Promise<void> {
   const [process, info] = await Promise.all([findProcess(session, app, options.process ?? webProcess), session.info()]);

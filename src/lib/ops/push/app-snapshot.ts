@@ -10,7 +10,7 @@ import type { AppPlan } from '../../manifest/plan.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { isLive } from '../routes/holders.ts';
 import { readAutoscalersIfAllowed } from '../apps/autoscalers.ts';
-import { appBindings, toldBindings } from '../services/user-provided.ts';
+import { appBindings, isRefusedBinding, toldBindings } from '../services/user-provided.ts';
 
 export interface AppSnapshot {
   /** The app does not exist yet. */
@@ -110,7 +110,7 @@ export async function readSnapshot(session: SpaceSession, plan: AppPlan, app: St
     ownRoutes: routesOf(app, routes.items).filter(isLive),
     builds: builds.items.toSorted(newestFirst),
     packages,
-    bindings,
+    bindings: bindings.filter((binding) => !isRefusedBinding(binding)),
     ...env,
   };
 }

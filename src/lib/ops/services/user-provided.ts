@@ -166,7 +166,7 @@ export const isTo = (binding: Stored<CFServiceBinding>, instance: Stored<CFServi
   binding.spec.service.name === instance.metadata.name && binding.metadata.deletionTimestamp === undefined;
 
 /** Another binding of the app has its name: it is left from a command that was killed, and has no effect. */
-const isRefused = (binding: Stored<CFServiceBinding>): boolean => findCondition(binding, 'Claimed')?.status === 'False';
+export const isRefusedBinding = (binding: Stored<CFServiceBinding>): boolean => findCondition(binding, 'Claimed')?.status === 'False';
 
 /** An app finds each binding under its name, so a second one with that name would hide the first. @throws KfError `conflict` */
 async function assertNameFree(
@@ -256,7 +256,7 @@ export async function ensureBinding(
   instance: Stored<CFServiceInstance>,
   options: BindOptions = {},
 ): Promise<{ binding: Stored<CFServiceBinding>; isNew: boolean }> {
-  const present = (await appBindings(session, app)).filter((binding) => !isRefused(binding));
+  const present = (await appBindings(session, app)).filter((binding) => !isRefusedBinding(binding));
   const there = present.find((binding) => isTo(binding, instance));
   if (there !== undefined) return { binding: there, isNew: false };
   await assertNameFree(session, app, present, options.bindingName ?? instance.spec.displayName);
@@ -273,7 +273,7 @@ export async function ensureBinding(
     // app, for example.
     await cluster.delete(kinds.serviceBinding, session.space.guid, binding.metadata.name, { signal });
     const faster = (await appBindings(session, app)).find(
-      (other) => isTo(other, instance) && !isRefused(other),
+      (other) => isTo(other, instance) && !isRefusedBinding(other),
     );
     if (faster === undefined) throw error;
     return { binding: await waitForBinding(session, faster), isNew: false };
