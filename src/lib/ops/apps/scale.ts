@@ -193,13 +193,21 @@ async function takeBack(session: SpaceSession, app: Stored<CFApp>, before: Store
   const patchFor = ({ metadata, spec }: Stored<CFProcess>): ObjectPatch | undefined => {
     const own = sizeKeys.filter((key) => before.spec[key] !== written.spec[key] && spec[key] === written.spec[key]);
     if (own.length === 0 || metadata.annotations?.[annotations.changedBy] !== changedBy) return undefined;
-    return { metadata: { annotations: { [annotations.changedBy]: changedBy } }, spec: Object.fromEntries(own.map((key) => [key, before.spec[key]])) };
+    return {
+      metadata: { annotations: { [annotations.changedBy]: changedBy } },
+      spec: Object.fromEntries(own.map((key) => [key, before.spec[key]])),
+    };
   };
   await patchAsRead(cluster, { type: kinds.process, object: written, gone: () => appGone(app) }, patchFor, signal);
 }
 
 /** Marks the new sizes as a change of the app. A canary that began since the app was read goes on, and the process keeps its sizes. */
-async function markResized(session: SpaceSession, app: Stored<CFApp>, before: Stored<CFProcess>, written: Stored<CFProcess>): Promise<Resized> {
+async function markResized(
+  session: SpaceSession,
+  app: Stored<CFApp>,
+  before: Stored<CFProcess>,
+  written: Stored<CFProcess>,
+): Promise<Resized> {
   const deployId = newDeployId();
   try {
     const changed = await changeApp(session, app, (live) => {
@@ -219,7 +227,12 @@ interface Resized {
 }
 
 /** Writes other sizes. @returns the change of a started app; undefined when the sizes are as before, or the app is stopped */
-async function resize(session: SpaceSession, app: Stored<CFApp>, process: Stored<CFProcess>, options: ScaleOptions): Promise<Resized | undefined> {
+async function resize(
+  session: SpaceSession,
+  app: Stored<CFApp>,
+  process: Stored<CFProcess>,
+  options: ScaleOptions,
+): Promise<Resized | undefined> {
   const sizes: Sizes = {};
   if (options.memoryMB !== undefined && options.memoryMB !== process.spec.memoryMB) sizes.memoryMB = options.memoryMB;
   if (options.diskMB !== undefined && options.diskMB !== process.spec.diskQuotaMB) sizes.diskQuotaMB = options.diskMB;

@@ -272,9 +272,7 @@ export async function ensureBinding(
     // Somebody else created a binding first, so this one cannot work and is deleted. The other one may bind the same instance: another push of the
     // app, for example.
     await cluster.delete(kinds.serviceBinding, session.space.guid, binding.metadata.name, { signal });
-    const faster = (await appBindings(session, app)).find(
-      (other) => isTo(other, instance) && !isRefusedBinding(other),
-    );
+    const faster = (await appBindings(session, app)).find((other) => isTo(other, instance) && !isRefusedBinding(other));
     if (faster === undefined) throw error;
     return { binding: await waitForBinding(session, faster), isNew: false };
   }
