@@ -14,7 +14,14 @@ import { patienceMs } from '../../support/until.ts';
 
 const bundle = bundleForTests();
 const ns = 'space-guid';
-const ready = { type: 'Ready', status: 'True' as const, reason: 'x', message: '', lastTransitionTime: '2026-01-01T00:00:00Z', observedGeneration: 1 };
+const ready = {
+  type: 'Ready',
+  status: 'True' as const,
+  reason: 'x',
+  message: '',
+  lastTransitionTime: '2026-01-01T00:00:00Z',
+  observedGeneration: 1,
+};
 let cluster: ServedCluster;
 let cli: Cli;
 
@@ -61,7 +68,8 @@ describe('bind-service', () => {
   describe('when a binding is there that an earlier command made', () => {
     const labels = { 'korifi.cloudfoundry.org/app-guid': 'my-app-guid' };
     const spec = { type: 'app' as const, appRef: { name: 'my-app-guid' }, service: { name: 'db-guid' }, parameters: { name: '' } };
-    const fresh = (): string[] => cluster.memory.all(kinds.serviceBinding).flatMap(({ metadata: { name } }) => (name === 'b-1' ? [] : [name]));
+    const fresh = (): string[] =>
+      cluster.memory.all(kinds.serviceBinding).flatMap(({ metadata: { name } }) => (name === 'b-1' ? [] : [name]));
 
     beforeEach(async () => {
       await addApp();
@@ -74,7 +82,10 @@ describe('bind-service', () => {
       const isWatched = (): boolean => cluster.server.callsOf('GET .*/cfservicebindings').some(({ query }) => query.has('watch'));
       await vi.waitFor(() => expect(isWatched()).toBe(true), patienceMs);
       await setStatus('b-1', { conditions: [ready] });
-      expect(await running).toMatchObject({ code: 0, stdout: expect.stringContaining('is already bound to service instance db') as string });
+      expect(await running).toMatchObject({
+        code: 0,
+        stdout: expect.stringContaining('is already bound to service instance db') as string,
+      });
       expect(fresh()).toEqual([]);
     });
 
