@@ -38,6 +38,8 @@ export default class Logs extends KfCommand<void> {
 
   #lines = 0;
   #gaps = 0;
+  /** Logs that could not be read, of a node that does not answer for example. */
+  #unread = 0;
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Logs);
@@ -61,7 +63,8 @@ export default class Logs extends KfCommand<void> {
     // It is followed from its start on, if it comes.
     if (missing !== undefined) this.#note(missing.message);
     if (!follows) {
-      const { entries, notes } = await readRecentLogs(session, app, choice, previous);
+      const { entries, notes, unread } = await readRecentLogs(session, app, choice, previous);
+      this.#unread = unread;
       for (const entry of entries) this.#show(entry);
       for (const note of notes) this.#note(note);
       return;
@@ -92,8 +95,9 @@ export default class Logs extends KfCommand<void> {
   }
 
   #summarise(): void {
-    const [lines, gaps] = [this.#lines, this.#gaps];
-    if (this.terminal.json) this.terminal.document({ lines, gaps });
-    else this.terminal.out(`${counted(lines, 'line')}, ${counted(gaps, 'gap')}`);
+    const [lines, gaps, unread] = [this.#lines, this.#gaps, this.#unread];
+    const notRead = unread === 0 ? '' : `, ${counted(unread, 'log')} not read`;
+    if (this.terminal.json) this.terminal.document({ lines, gaps, ...(unread === 0 ? {} : { unread }) });
+    else this.terminal.out(`${counted(lines, 'line')}, ${counted(gaps, 'gap')}${notRead}`);
   }
 }

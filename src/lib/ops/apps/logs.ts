@@ -95,13 +95,14 @@ export async function missingInstance(session: SpaceSession, app: Stored<CFApp>,
  * The last lines of all instances, tasks and builds, oldest first, including the run before a crash and a version that failed. With a pattern, whole logs
  * are searched for the last lines that match.
  * @param onlyPrevious only the run before the last restart of each container
+ * @returns unread: the number of logs that could not be read, each of which is also a note
  */
 export async function readRecentLogs(
   session: SpaceSession,
   app: Stored<CFApp>,
   choice: LogChoice = {},
   onlyPrevious = false,
-): Promise<{ entries: PrintedEntry[]; notes: string[] }> {
+): Promise<{ entries: PrintedEntry[]; notes: string[]; unread: number }> {
   const since = sinceOf(session, choice);
   const lines = since === undefined ? recentLines : undefined;
   const { grep } = choice;
@@ -113,7 +114,11 @@ export async function readRecentLogs(
   // A stable sort: lines of one time keep their order.
   all.sort((a, b) => (a.time < b.time ? -1 : a.time > b.time ? 1 : 0));
   const unread = notes.map(({ source, text }) => `${source.pod}/${source.container}: ${text}`);
-  return { entries: all.map(printed), notes: onlyPrevious && isWithoutLogs ? ['No instance has a previous run.'] : unread };
+  return {
+    entries: all.map(printed),
+    notes: onlyPrevious && isWithoutLogs ? ['No instance has a previous run.'] : unread,
+    unread: unread.length,
+  };
 }
 
 /** At most so many are named. */
