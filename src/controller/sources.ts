@@ -50,11 +50,16 @@ function withoutEnv<T extends AppWorkload | Stored<BuildWorkload> | Stored<TaskW
   return { ...workload, spec };
 }
 
-/** The lines of a failure are for people; the task or the build copies them once, with `wholeIfThere`. */
-function withoutLines<T extends KubeObject & { status?: { failure?: KeptLines } }>(object: Stored<T>): Stored<T> {
-  if (object.status?.failure === undefined) return object;
-  const { logHead: _head, logOmitted: _omitted, logTail: _tail, ...failure } = object.status.failure;
-  return { ...object, status: { ...object.status, failure } };
+function besideLines<T extends KeptLines>({ logHead: _head, logOmitted: _omitted, logTail: _tail, ...rest }: T) {
+  return rest;
+}
+
+/** Kept lines are for people; the task or the build copies them once, with `wholeIfThere`. */
+function withoutLines<T extends KubeObject & { status?: { failure?: KeptLines; output?: KeptLines } }>(object: Stored<T>): Stored<T> {
+  const { failure, output } = object.status ?? {};
+  if (failure === undefined && output === undefined) return object;
+  const trimmed = defined({ failure: failure && besideLines(failure), output: output && besideLines(output) });
+  return { ...object, status: { ...object.status, ...trimmed } };
 }
 
 /** The controller writes pod templates and never reads them back. */

@@ -80,3 +80,10 @@ test.each([
   expect((await why(auditor.kf, app, '--task', String(id))).cause).toBe(cause);
   expect(core(await why(auditor.kf, app, '--task', String(id)))).toEqual(core(ended));
 });
+
+test('what a task that succeeded has printed stays when its pod is gone', async () => {
+  const { id, guid: task } = await developer.kf.json<{ id: number; guid: string }>('run-task', app, '-c', 'echo 42 rows', '--wait');
+  await kubectl('delete', 'job', '-n', place.space, task);
+  await until('its pod to go', async () => (await pods(`korifi.cloudfoundry.org/task-guid=${task}`)).length === 0);
+  expect(await why(auditor.kf, app, '--task', String(id))).toMatchObject({ state: 'well', log: { tail: ['42 rows'] } });
+});

@@ -17,7 +17,7 @@ import {
   resources,
   sizes,
   statusOf,
-  taskFailure,
+  taskEnd,
 } from './shared.ts';
 
 /** As many variables as an app may have, and those of the platform. */
@@ -87,7 +87,7 @@ const task: Kind = {
     services: listBy('guid', boundService, { maxItems: mostBindings }),
     resources,
   }),
-  status: statusOf({ failure: taskFailure }),
+  status: statusOf(taskEnd),
 };
 
 const builderInfo: Kind = {

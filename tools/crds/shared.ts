@@ -137,23 +137,34 @@ export const droplet = named(
   }),
 );
 
-/** The fields of a status for the lines of a container that failed. */
-export const keptLines = (mostLast: number) => ({
-  logHead: list(string({ maxLength: 500 }), { description: 'first lines of the failing container', maxItems: 10 }),
+/** The fields of a status for the lines of a container, by default of one that failed. */
+export const keptLines = (mostLast: number, of = 'the failing container') => ({
+  logHead: list(string({ maxLength: 500 }), { description: `first lines of ${of}`, maxItems: 10 }),
   logOmitted: int32({ description: 'how many lines lie between logHead and logTail', minimum: 0 }),
-  logTail: list(string({ maxLength: 500 }), { description: 'last lines of the failing container', maxItems: mostLast }),
+  logTail: list(string({ maxLength: 500 }), { description: `last lines of ${of}`, maxItems: mostLast }),
 });
 
 const causeCode = string({ maxLength: 64, description: 'the code of the cause (kf why)' });
 const logLost = string({ maxLength: 1024, description: 'why there are no lines, although there may have been some' });
 
-export const taskFailure = named(
+const taskFailure = named(
   'TaskFailure',
   object(
     { cause: causeCode, pod: string(), container: string(), exitCode: int32(), ...keptLines(30), logLost },
     { description: 'why the task failed, kept before its pod goes; the sentence for people is in condition Failed' },
   ),
 );
+
+const taskOutput = named(
+  'TaskOutput',
+  object(
+    { pod: string(), container: string(), ...keptLines(30, 'the task'), logLost },
+    { description: 'what a task that succeeded has printed, kept before its pod goes' },
+  ),
+);
+
+/** The fields of a status for what is kept of a task that has ended. */
+export const taskEnd = { failure: taskFailure, output: taskOutput };
 
 export const buildFailure = named(
   'BuildFailure',

@@ -35,7 +35,7 @@ import {
   registry,
   sizes,
   statusOf,
-  taskFailure,
+  taskEnd,
   tenantName,
 } from './shared.ts';
 
@@ -315,7 +315,7 @@ const task: Kind = {
     memoryMB: int64(),
     diskQuotaMB: int64(),
     dropletRef: localReference(),
-    failure: taskFailure,
+    ...taskEnd,
   }),
 };
 

@@ -17,7 +17,7 @@ import { keyOf, splitKey } from '../runtime/store.ts';
 import { ensureOwner } from '../runtime/owner.ts';
 import { appIndexes, bindingsByApp, dropletOf, foreignBuild, processesByApp } from '../relations.ts';
 import { defaultMemoryMB } from '../tenancy/quotas.ts';
-import { keptFailure } from './failure.ts';
+import { keptOfEnd } from './kept.ts';
 import { readinessOf } from './refusal.ts';
 import { hasStarted, isOver, openTask } from './state.ts';
 
@@ -172,7 +172,7 @@ async function follow(context: Context, task: Stored<CFTask>): Promise<void> {
   }
   const run = workload ?? (await start(context, task));
   if (run === undefined) return;
-  const kept = workload === undefined ? {} : await keptFailure(context, workload);
+  const kept = workload === undefined ? {} : await keptOfEnd(context, workload);
   await writeStatus(context, kinds.task, task, { ...statusWith(task, ...statementsOf(run), readinessOf(run)), ...kept });
 }
 
@@ -221,7 +221,8 @@ async function start(context: Context, task: Stored<CFTask>): Promise<TaskWorklo
 async function cancel(context: Context, task: Stored<CFTask>, workload: Stored<TaskWorkload> | undefined): Promise<void> {
   const { namespace, name } = task.metadata;
   if (workload !== undefined && findCondition(workload, conditionTypes.succeeded)?.status === 'True') {
-    await write(context, task, ...statementsOf(workload), readyStatement);
+    const ended = statusWith(task, ...statementsOf(workload), readyStatement);
+    await writeStatus(context, kinds.task, task, { ...ended, ...(await keptOfEnd(context, workload)) });
     return;
   }
   if (workload?.metadata.uid !== undefined) {

@@ -17,7 +17,7 @@ import type { Result } from '../runtime/result.ts';
 import { conditionsWith, readyStatement, writeStatus, type Statement } from '../runtime/status.ts';
 import { wholeOf } from '../runtime/whole.ts';
 import { splitKey } from '../runtime/store.ts';
-import { failureOf } from './failure.ts';
+import { failureOf, outputOf } from './kept.ts';
 import { awaitPod, started } from './refusal.ts';
 import { hasStarted, openTask } from './state.ts';
 
@@ -94,6 +94,16 @@ async function release(context: Context, workload: Stored<TaskWorkload>, job: St
   await context.cluster.mergePatch(jobType, namespace, name, patch, { signal: context.signal });
 }
 
+/** Records that a run has succeeded, with its last lines, before anything removes its pod. */
+async function writeSuccess(context: Context, workload: Stored<TaskWorkload>, pod: Stored<Pod> | undefined): Promise<void> {
+  const succeeded: Statement = { type: conditionTypes.succeeded, status: 'True', reason: 'JobSucceeded', message: '' };
+  await writeStatus(context, kinds.taskWorkload, workload, {
+    ...workload.status,
+    output: await outputOf(context, pod),
+    conditions: conditionsWith(workload, started, succeeded, readyStatement),
+  });
+}
+
 /** Records why a run has failed, with its last lines, before anything removes its pod. */
 async function writeFailure(
   context: Context,
@@ -152,7 +162,7 @@ async function observe(
   }
   const ended = endOf(pod);
   if (conditionOf(job, 'Complete') !== undefined) {
-    await write(context, workload, started, { type: conditionTypes.succeeded, status: 'True', reason: 'JobSucceeded', message: '' });
+    await writeSuccess(context, workload, pod);
     return undefined;
   }
   const failure = conditionOf(job, 'Failed');

@@ -403,7 +403,7 @@ export interface WhyDetails {
   instance?: number;
   container?: string;
   exitCode?: number;
-  /** First and last lines of what failed. */
+  /** First and last lines of what failed, or of a task that succeeded. */
   log?: { head: string[]; omitted: number; tail: string[] };
   /** One sentence: why a build or a task has no lines, although there may have been some. */
   logLost?: string;

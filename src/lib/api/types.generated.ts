@@ -404,6 +404,30 @@ export interface TaskFailure {
   logLost?: string;
 }
 
+/**
+ * what a task that succeeded has printed, kept before its pod goes
+ */
+export interface TaskOutput {
+  pod?: string;
+  container?: string;
+  /**
+   * first lines of the task
+   */
+  logHead?: string[];
+  /**
+   * how many lines lie between logHead and logTail
+   */
+  logOmitted?: number;
+  /**
+   * last lines of the task
+   */
+  logTail?: string[];
+  /**
+   * why there are no lines, although there may have been some
+   */
+  logLost?: string;
+}
+
 export interface ObjectReference {
   apiVersion?: string;
   fieldPath?: string;
@@ -746,6 +770,7 @@ export interface CFTaskStatus {
   diskQuotaMB?: number;
   dropletRef?: LocalReference;
   failure?: TaskFailure;
+  output?: TaskOutput;
 }
 
 export interface CFRouteSpec {
@@ -1022,6 +1047,7 @@ export interface TaskWorkloadStatus {
   conditions?: Condition[];
   observedGeneration?: number;
   failure?: TaskFailure;
+  output?: TaskOutput;
 }
 
 export interface BuilderInfoSpec {}

@@ -3,7 +3,7 @@
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { kinds, labels } from '../../../src/lib/api/group.ts';
 import type { WhyDetails } from '../../../src/lib/api/results.ts';
-import type { BuildFailure, TaskFailure } from '../../../src/lib/api/types.generated.ts';
+import type { BuildFailure, TaskFailure, TaskOutput } from '../../../src/lib/api/types.generated.ts';
 import { bundleForTests } from '../../support/cli.ts';
 import { nameOf, ns, PushScene } from '../../support/push-scene.ts';
 
@@ -77,6 +77,35 @@ describe('a task that failed', () => {
     expect(details).toMatchObject({ state: 'failed', cause: 'unknown', logLost: lost });
     expect(details).not.toHaveProperty('log');
     expect((await scene.ok('why', 'shop', '--task', '1')).stdout).toContain(`\n\nno last lines: ${lost}\n`);
+  });
+});
+
+describe('a task that succeeded', () => {
+  beforeEach(() => scene.ok(...push));
+
+  async function succeeded(output?: TaskOutput): Promise<void> {
+    const app = nameOf(scene.app());
+    const metadata = { name: 'task-guid', namespace: ns, labels: { [labels.appGuid]: app, [labels.taskGuid]: 'task-guid' } };
+    await scene.cluster.add(kinds.task, { metadata, spec: { appRef: { name: app }, displayName: 'migrate', command: 'x' } });
+    const conditions = [{ type: 'Succeeded', status: 'True', reason: 'JobSucceeded', message: '', lastTransitionTime: '' }];
+    scene.setStatus(kinds.task, 'task-guid', { sequenceId: 1, memoryMB: 64, conditions, ...(output === undefined ? {} : { output }) });
+  }
+
+  it('has the lines that are kept, and no log is asked for', async () => {
+    await succeeded({ pod: 'task-guid-abcde', container: 'workload', logTail: ['migrating', '42 rows'] });
+    expect(await asJson('--task', '1')).toMatchObject({ state: 'well', log: { head: [], omitted: 0, tail: ['migrating', '42 rows'] } });
+    expect((await scene.ok('why', 'shop', '--task', '1')).stdout).toContain("Task 'migrate' of app 'shop' succeeded.\n");
+    expect((await scene.ok('why', 'shop', '--task', '1')).stdout).toContain('\n\nlast lines:\n   migrating\n   42 rows\n');
+    expect(logsRead()).toEqual([]);
+  });
+
+  it.each([
+    ['whose lines nobody has read says so', { logLost: lost }, `\n\nno last lines: ${lost}\n`],
+    ['under an earlier kf, whose pods nobody may read, has none', undefined, 'succeeded.\n'],
+  ])('%s', async (_, output, shown) => {
+    await succeeded(output);
+    expect(await asJson('--task', '1')).not.toHaveProperty('log');
+    expect((await scene.ok('why', 'shop', '--task', '1')).stdout).toContain(shown);
   });
 });
 

@@ -66,22 +66,23 @@ test.each([
   }
 });
 
-test.each([kinds.build, kinds.buildWorkload, kinds.task, kinds.taskWorkload] as ResourceType[])(
-  'the cache keeps of the failure of a %j everything but its lines',
-  async (type) => {
-    const cluster = new MemoryCluster();
-    const informer = new Informer(cluster, sources('cf').find((one) => one.type.plural === type.plural) ?? { type }, log);
-    void informer.run(ended.signal);
-    await informer.synced();
-    await cluster.create(type, { metadata: { name: 'failed', namespace: 'ns' }, spec: {} } as KubeObject);
-    const failure = { reason: 'BuildFailed', cause: 'build-failed', logLost: 'No.' };
-    const status = { state: 'FAILED', failure: { ...failure, logHead: [foreign], logOmitted: 3, logTail: [foreign] } };
-    await cluster.mergePatch(type, 'ns', 'failed', { status }, { subresource: 'status' });
-    await expect
-      .poll(() => (informer.store.get('ns', 'failed') as { status?: object } | undefined)?.status)
-      .toEqual({ ...status, failure });
-  },
-);
+test.each(
+  ([kinds.build, kinds.buildWorkload, kinds.task, kinds.taskWorkload] as ResourceType[]).flatMap((type) =>
+    ['failure', 'output'].map((field) => [type, field] as const),
+  ),
+)('the cache keeps of the end of a %j, in its %s, everything but its lines', async (type, field) => {
+  const cluster = new MemoryCluster();
+  const informer = new Informer(cluster, sources('cf').find((one) => one.type.plural === type.plural) ?? { type }, log);
+  void informer.run(ended.signal);
+  await informer.synced();
+  await cluster.create(type, { metadata: { name: 'failed', namespace: 'ns' }, spec: {} } as KubeObject);
+  const kept = { reason: 'BuildFailed', cause: 'build-failed', logLost: 'No.' };
+  const status = { state: 'FAILED', [field]: { ...kept, logHead: [foreign], logOmitted: 3, logTail: [foreign] } };
+  await cluster.mergePatch(type, 'ns', 'failed', { status }, { subresource: 'status' });
+  await expect
+    .poll(() => (informer.store.get('ns', 'failed') as { status?: object } | undefined)?.status)
+    .toEqual({ ...status, [field]: kept });
+});
 
 test('the cache keeps of a role binding only what is read and copied', async () => {
   const { metadata } = large('bound', {});

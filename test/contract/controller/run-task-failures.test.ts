@@ -1,10 +1,10 @@
-// What is kept of a task that failed, so that its cause can be read when its pod is gone.
+// What is kept of a task that has ended, so that its cause and its last lines can be read when its pod is gone.
 
 import { beforeEach, describe, expect, test } from 'vitest';
 import { jobType, nodeType, type Node } from '../../../src/lib/api/core.ts';
 import { kinds } from '../../../src/lib/api/group.ts';
 import { podType } from '../../../src/lib/api/pod-kind.ts';
-import type { TaskFailure } from '../../../src/lib/api/types.generated.ts';
+import type { TaskFailure, TaskOutput } from '../../../src/lib/api/types.generated.ts';
 import { apiError } from '../../support/memory-cluster.ts';
 import { expectNoMoreWork, settled } from './settled.ts';
 import {
@@ -152,13 +152,74 @@ describe('a task that failed', () => {
   });
 });
 
-test('a task that succeeded keeps no lines', async () => {
-  serveLog(() => undefined);
-  await givePod('task-1', ended(0, 'Completed'), 'Succeeded');
-  await endJob('task-1', 'Complete');
-  await until(() => expect(condition('task-1', 'Succeeded')?.status).toBe('True'));
-  await until(() => expect(job('task-1')?.spec?.ttlSecondsAfterFinished).toBeDefined());
-  expect([failure(), cluster.peek(kinds.taskWorkload, ns, 'task-1')?.status?.failure, reads]).toEqual([undefined, undefined, []]);
+describe('a task that succeeded', () => {
+  const output = (): TaskOutput | undefined => task('task-1')?.status?.output;
+  const place = { pod: 'task-1-pod', container: 'workload' };
+  const podGone = 'The pod was gone before its last lines were read.';
+
+  async function succeeds(): Promise<void> {
+    await endJob('task-1', 'Complete');
+    await until(() => expect(condition('task-1', 'Succeeded')?.status).toBe('True'));
+  }
+
+  test('keeps its last lines with its end, before its Job may go, and they stay', async () => {
+    cluster.logTexts.set(`${ns}/task-1-pod`, 'migrating\n42 rows\n');
+    await givePod('task-1', ended(0, 'Completed'), 'Succeeded');
+    await succeeds();
+    const kept = { ...place, logTail: ['migrating', '42 rows'] };
+    expect([output(), failure()]).toEqual([kept, undefined]);
+    await until(() => expect(job('task-1')?.spec?.ttlSecondsAfterFinished).toBe(21_600));
+    const writes = cluster.writes.map(({ kind, body }) => [kind, JSON.stringify(body)] as const);
+    const at = (wanted: string, text: string) => writes.findIndex(([kind, body]) => kind === wanted && body.includes(text));
+    for (const kind of ['TaskWorkload', 'CFTask']) expect(at(kind, '"type":"Succeeded","status":"True"')).toBe(at(kind, '42 rows'));
+    expect(at('TaskWorkload', '42 rows')).toBeGreaterThan(-1);
+    expect(at('Job', 'ttlSecondsAfterFinished')).toBeGreaterThan(at('TaskWorkload', '42 rows'));
+    await later();
+    expect(output()).toEqual(kept);
+  });
+
+  test.each([
+    [
+      'is refused',
+      () => Promise.reject(apiError(500, 'InternalError', 'dial tcp')),
+      { ...place, logLost: 'The log of the pod could not be read.' },
+    ],
+    ['is empty', () => undefined, place],
+  ])('has succeeded when its log %s, and is read once', async (_, answer, kept) => {
+    serveLog(answer);
+    await givePod('task-1', ended(0, 'Completed'), 'Succeeded');
+    await succeeds();
+    await expectNoMoreWork(cluster, reads);
+    expect([output(), reads]).toEqual([kept, [`${ns}/task-1-pod`]]);
+  });
+
+  test('whose pod is gone before its end was seen says so', async () => {
+    serveLog(() => undefined);
+    await givePod('task-1', { running: {} });
+    await cluster.delete(podType, ns, 'task-1-pod');
+    await succeeds();
+    expect([output(), reads]).toEqual([{ logLost: podGone }, []]);
+  });
+
+  test('keeps them when it is canceled after its end', async () => {
+    cluster.logTexts.set(`${ns}/task-1-pod`, '42 rows\n');
+    await stop();
+    await givePod('task-1', ended(0, 'Completed'), 'Succeeded');
+    await endJob('task-1', 'Complete');
+    const conditions = ['Started', 'Succeeded'].map((type) => ({
+      type,
+      status: 'True' as const,
+      reason: 'Done',
+      message: '',
+      lastTransitionTime: '',
+    }));
+    const kept = { ...place, logTail: ['42 rows'] };
+    await cluster.mergePatch(kinds.taskWorkload, ns, 'task-1', { status: { conditions, output: kept } }, { subresource: 'status' });
+    await cluster.mergePatch(kinds.task, ns, 'task-1', { spec: { canceled: true } });
+    startController('two');
+    await until(() => expect(condition('task-1', 'Succeeded')?.status).toBe('True'));
+    expect(output()).toEqual(kept);
+  });
 });
 
 test('a task whose run ended under an earlier kf, which kept nothing, fails as it did', async () => {

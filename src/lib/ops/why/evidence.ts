@@ -22,19 +22,19 @@ function shown(event: KubeEvent): WhyEvent {
   return { time: timeOf(event), object: `${kind} ${name}`, reason: event.reason ?? '', message: (event.message ?? '').trim() };
 }
 
-/** What is kept of a build or a task that failed, and where its lines were read. */
-type KeptFailure = KeptLines & { pod?: string; container?: string; logLost?: string };
+/** What is kept of a build or a task that has ended, and where its lines were read. */
+type KeptEnd = KeptLines & { pod?: string; container?: string; logLost?: string };
 
 /** The last lines that the controller kept of a build or a task, otherwise those that can be read now, or why there are none. */
 export async function lastLinesOf(
   { cluster, signal }: SpaceSession,
   app: Stored<CFApp>,
-  failure: KeptFailure,
-  cause: CauseCode,
+  kept: KeptEnd,
+  cause?: CauseCode,
 ): Promise<Pick<WhyDetails, 'log' | 'logLost'>> {
   // The kubelet of a lost node would be waited for until the time limit.
-  const log = cause === 'node-lost' ? linesIn(failure) : await logOfFailure(cluster, app, failure, signal);
-  return log.tail.length > 0 ? { log } : defined({ logLost: failure.logLost });
+  const log = cause === 'node-lost' ? linesIn(kept) : await logOfFailure(cluster, app, kept, signal);
+  return log.tail.length > 0 ? { log } : defined({ logLost: kept.logLost });
 }
 
 /** The names of objects. */

@@ -20,8 +20,10 @@ export async function whyTask(session: SpaceSession, app: Stored<CFApp>, task: S
   const { displayName } = app.spec;
   const { name, state, startTime: since } = taskDetails(task);
   const about = { kind: 'task' as const, name, since };
-  if (state === 'SUCCEEDED')
-    return { ...about, state: 'well', message: `Task '${name}' of app '${displayName}' succeeded.`, events: [], next: [] };
+  if (state === 'SUCCEEDED') {
+    const lines = await lastLinesOf(session, app, task.status?.output ?? (await placeOf(session, app, task)));
+    return { ...about, state: 'well', message: `Task '${name}' of app '${displayName}' succeeded.`, ...lines, events: [], next: [] };
+  }
   if (state === 'FAILED') return { ...about, ...(await whyFailed(session, app, task)) };
   const events = await warningsAbout(session, new Set([task.metadata.name]));
   const refused = podRefusalOf(task);
@@ -35,10 +37,12 @@ export async function whyTask(session: SpaceSession, app: Stored<CFApp>, task: S
   return { ...about, state: 'waiting', message: awaited, events, next: [`${bin} logs ${displayName}`] };
 }
 
-/** What the controller has kept of the failure; that of an earlier kf has kept nothing, and the pod may still say it. */
-async function failureOf(session: SpaceSession, app: Stored<CFApp>, task: Stored<CFTask>): Promise<TaskFailure> {
-  const { failure } = task.status ?? {};
-  if (failure !== undefined) return failure;
+/** Where the task has run and how it ended, by its pod while that is there. The controller of an earlier kf has kept nothing else. */
+async function placeOf(
+  session: SpaceSession,
+  app: Stored<CFApp>,
+  task: Stored<CFTask>,
+): Promise<Pick<TaskFailure, 'pod' | 'container' | 'exitCode'>> {
   const pods = await readPods(session, app);
   const pod = pods?.find(({ metadata }) => metadata.labels?.[labels.taskGuid] === task.metadata.name);
   const exitCode = pod?.status?.containerStatuses?.[0]?.state?.terminated?.exitCode;
@@ -48,7 +52,7 @@ async function failureOf(session: SpaceSession, app: Stored<CFApp>, task: Stored
 async function whyFailed(session: SpaceSession, app: Stored<CFApp>, task: Stored<CFTask>): Promise<Omit<WhyDetails, 'kind' | 'name'>> {
   const details = taskDetails(task);
   const { reason, message } = findCondition(task, conditionTypes.failed) ?? { reason: '', message: '' };
-  const failure = await failureOf(session, app, task);
+  const failure: TaskFailure = task.status?.failure ?? (await placeOf(session, app, task));
   const told = causeOfTask(reason, message);
   const [lines, events] = await Promise.all([
     lastLinesOf(session, app, failure, told),
