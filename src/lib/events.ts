@@ -50,7 +50,9 @@ type StartEvent =
   /** Without the controller: nothing of the process serves until its next instance is ready. */
   | { type: 'ending-only-instance'; app: string; process: string }
   /** Done without the controller. */
-  | { type: 'acted-directly'; what: 'stopped' | 'started' | 'restarted' | 'scaled' };
+  | { type: 'acted-directly'; what: 'stopped' | 'started' | 'restarted' | 'scaled' }
+  /** An app that was started without the controller, which had stopped it: no request reaches it yet. */
+  | { type: 'still-unrouted'; app: string };
 
 type RouteEvent =
   | { type: 'awaiting-claim'; url: string }

@@ -127,6 +127,7 @@ const renderers: Renderers = {
   ],
   'ending-only-instance': endingOnlyInstance,
   'acted-directly': ({ what }) => warn(`The controller does not answer: ${directly[what]} What else has changed waits for it.`),
+  'still-unrouted': ({ app }) => warn(`The routes of app '${app}' lead to it only when the controller works again: it was stopped by it.`),
 
   'awaiting-claim': ({ url }) => step(`Waiting for the controller to claim ${url}`),
   'awaiting-route': ({ url }) => step(`Waiting for the controller to take up ${url}`),

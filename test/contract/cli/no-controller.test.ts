@@ -150,6 +150,37 @@ describe('with the controller down', () => {
     expect([replicasOf('set-new'), replicasOf('set-old')]).toEqual([2, 0]);
   });
 
+  it('start of an app that a controller had stopped says that no request reaches it yet', async () => {
+    await addApp('STOPPED');
+    runPods();
+    const stopped = { status: { deployment: { id: 'x', phase: 'Stopped' as const } } };
+    await cluster.memory.mergePatch(kinds.app, ns, 'app', stopped, { subresource: 'status' });
+    const unrouted = "The routes of app 'my-app' lead to it only when the controller works again";
+    const alone = await cli.run(['start', 'my-app']);
+    expect([alone.code, alone.stderr]).toEqual([0, expect.not.stringContaining(unrouted)]);
+    await cluster.add(kinds.route, {
+      metadata: { name: 'route', namespace: ns },
+      spec: { domainRef: { name: 'd' }, destinations: [{ guid: 'g', appRef: { name: 'app' }, processType: 'web' }] },
+    });
+    await cluster.memory.mergePatch(kinds.app, ns, 'app', { spec: { desiredState: 'STOPPED' } });
+    const routed = await cli.run(['start', 'my-app']);
+    expect([routed.code, routed.stderr]).toEqual([0, expect.stringContaining(unrouted)]);
+  }, 60_000);
+
+  it('start leaves the rest to a controller that comes back meanwhile and starts another set', async () => {
+    await addApp('STOPPED');
+    cluster.memory.intercept = (verb, type) => {
+      if (verb !== 'patch' || type.plural !== 'statefulsets') return;
+      const id = cluster.memory.peek(kinds.app, ns, 'app')?.metadata.annotations?.[annotations.deployId] ?? '';
+      const tell = (phase: 'Starting' | 'Serving') =>
+        cluster.memory.mergePatch(kinds.app, ns, 'app', { status: { deployment: { id, phase } } }, { subresource: 'status' });
+      setTimeout(() => void tell('Starting'), 300);
+      setTimeout(() => void tell('Serving'), 900);
+    };
+    const run = await cli.run(['start', 'my-app']);
+    expect([run.code, run.stderr]).toEqual([0, expect.not.stringContaining('started directly')]);
+  }, 60_000);
+
   it('scale changes the StatefulSet that serves', async () => {
     await addApp('STARTED');
     runPods();

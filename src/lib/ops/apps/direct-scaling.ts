@@ -1,7 +1,7 @@
 // Changes that work while the controller is down: they set the instance counts of existing StatefulSets. The result is what the controller would
 // have done itself.
 
-import { desiredInstances } from '../../api/app.ts';
+import { desiredInstances, routesOf } from '../../api/app.ts';
 import { statefulSetType, type StatefulSet } from '../../api/core.ts';
 import { annotations, kinds, labels } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
@@ -86,16 +86,6 @@ export async function stopDirectly(session: SpaceSession, app: Stored<CFApp>): P
   session.report({ type: 'acted-directly', what: 'stopped' });
 }
 
-/** Scales the last set of each process up again. Returns false when there is none. */
-export async function startDirectly(session: SpaceSession, app: Stored<CFApp>): Promise<boolean> {
-  const found = await setsByProcess(session, app);
-  if (found.length === 0) return false;
-  await Promise.all(found.map(({ process, set }) => scaleSet(session, set, desiredInstances(process))));
-  await Promise.all(found.map((one) => waitForSet(session, one, desiredInstances(one.process))));
-  session.report({ type: 'acted-directly', what: 'started' });
-  return true;
-}
-
 /** Whether a controller has taken the change up. @throws KfError when it is not the app's last one any more */
 function isTakenUp(app: Stored<CFApp>, seen: Stored<CFApp> | undefined): boolean {
   const deployId = app.metadata.annotations?.[annotations.deployId];
@@ -126,6 +116,32 @@ async function untilTakenUp(
     over.abort();
     await working.catch(() => undefined);
   }
+}
+
+/** Says when nothing leads to the app although it runs: a controller that stops an app takes its share of the requests, and only a controller gives it back. */
+async function tellOfRoutes(session: SpaceSession, app: Stored<CFApp>): Promise<void> {
+  if (app.status?.deployment?.phase !== 'Stopped') return;
+  const { cluster, space, signal, report } = session;
+  const { items } = await cluster.list(kinds.route, { ns: space.guid, signal });
+  if (routesOf(app, items).length > 0) report({ type: 'still-unrouted', app: app.spec.displayName });
+}
+
+/**
+ * Scales the last set of each process up again.
+ * @returns false when there is none; 'taken-up' when a controller came back meanwhile, which does the rest
+ */
+export async function startDirectly(session: SpaceSession, app: Stored<CFApp>): Promise<boolean | 'taken-up'> {
+  const found = await setsByProcess(session, app);
+  if (found.length === 0) return false;
+  const startAll = async (inTime: SpaceSession): Promise<boolean> => {
+    await Promise.all(found.map(({ process, set }) => scaleSet(inTime, set, desiredInstances(process))));
+    await Promise.all(found.map((one) => waitForSet(inTime, one, desiredInstances(one.process))));
+    return true;
+  };
+  if ((await untilTakenUp(session, app, startAll)) !== true) return 'taken-up';
+  session.report({ type: 'acted-directly', what: 'started' });
+  await tellOfRoutes(session, app);
+  return true;
 }
 
 /** The usual advice after an interruption, to run the command again, would end all instances once more. */

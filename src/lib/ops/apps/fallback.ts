@@ -1,5 +1,6 @@
 // When a version does not start, the controller starts the version that served last (docs/internals.md, Generations). This waits for that version.
 
+import { webProcess } from '../../api/app.ts';
 import { kinds } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
 import type { CFApp, GenerationStatus } from '../../api/types.generated.ts';
@@ -11,15 +12,22 @@ import type { SpaceSession } from '../../session/session.ts';
 /** The fallback has run before, so it should start soon. After this time the command reports the failed start instead. */
 const fallbackTimeoutMs = 90_000;
 
-const isFallback = ({ state, served, instances }: GenerationStatus): boolean => state === 'Old' && served === true && instances > 0;
+const isFallback = ({ state, served }: GenerationStatus): boolean => state === 'Old' && served === true;
 
-/** The app once all instances of the fallback are ready; 'none' when there is no fallback; undefined while it starts. */
+/**
+ * The app once all instances of the fallback are ready; 'none' when there is no fallback; undefined while it starts. That of the process that failed has
+ * no instances until those of the failed version have ended, unless its process serves routes and is rolling.
+ */
 function fallbackOutcome(app: Stored<CFApp> | undefined, deployId: string): Stored<CFApp> | 'none' | undefined {
   const deployment = app?.status?.deployment;
   if (app === undefined || deployment?.id !== deployId || deployment.phase !== 'Failed') return 'none';
-  const fallbacks = (deployment.generations ?? []).filter(isFallback);
-  if (fallbacks.length === 0) return 'none';
-  return fallbacks.every(({ ready, instances }) => ready >= instances) ? app : undefined;
+  const { process: failed = webProcess, generations = [] } = deployment;
+  const fallbacks = generations.filter(isFallback);
+  const wanted = fallbacks.filter(({ instances }) => instances > 0);
+  const ofFailed = fallbacks.filter(({ process }) => process === failed);
+  if (ofFailed.length > 0 && ofFailed.every(({ instances }) => instances === 0)) return undefined;
+  if (wanted.length === 0) return 'none';
+  return wanted.every(({ ready, instances }) => ready >= instances) ? app : undefined;
 }
 
 /**
