@@ -19,6 +19,7 @@ import { causesSeenOn, untilCaughtUp } from '../instances/first-sight.ts';
 import { abandonPod, lostNodeText, lostSince, nodeIndexes, untilPodAbandoned, watchNodes } from '../instances/nodes.ts';
 import { conditionsWith, notReady, readyStatement, writeStatus } from '../runtime/status.ts';
 import type { Statement } from '../runtime/status.ts';
+import { isOfEarlier } from '../runtime/owner.ts';
 import { keyOf, splitKey } from '../runtime/store.ts';
 import { readFacts } from './droplet-facts.ts';
 import { withCause, withLastLines } from './last-lines.ts';
@@ -93,6 +94,8 @@ function isFinal(workload: Stored<BuildWorkload>): boolean {
 
 async function advance(context: Context, live: Stored<BuildWorkload>, tools: BuildTools): Promise<Result | undefined> {
   const job = await findJob(context, live);
+  // Its end would say nothing about this build.
+  if (job !== undefined && isOfEarlier(job, live)) return { requeueAfterMs: lookAgainMs };
   const hasStarted = findCondition(live, conditionTypes.succeeded)?.reason === reasons.buildRunning;
   if (job === undefined && hasStarted)
     return failRun(context, live, podOf(context, live), {
@@ -124,7 +127,7 @@ async function start(context: Context, live: Stored<BuildWorkload>, tools: Build
 const running = (reason: string, message: string): Statement => ({ type: conditionTypes.succeeded, status: 'Unknown', reason, message });
 
 async function followJob(context: Context, live: Stored<BuildWorkload>, job: Stored<Job>): Promise<Result | undefined> {
-  const pod = podOf(context, live);
+  const pod = podOf(context, live, job);
   if (pod === undefined) return followJobWithoutPod(context, live, job);
   await releaseExport(context, pod);
   // The pod's own deadline: a policy of the cluster may have shortened it.
@@ -163,8 +166,9 @@ async function waitOnLostNode(context: Context, live: Stored<BuildWorkload>, pod
   return followEnd(context, await write(context, live, {}, [silent, readyStatement]), pod);
 }
 
-function podOf(context: Context, live: Stored<BuildWorkload>): Stored<Pod> | undefined {
-  const pods = context.stores.of(podType).by(byWorkload, keyOf(live));
+function podOf(context: Context, live: Stored<BuildWorkload>, job?: Stored<Job>): Stored<Pod> | undefined {
+  const all = context.stores.of(podType).by(byWorkload, keyOf(live));
+  const pods = job === undefined ? all : all.filter((pod) => !isOfEarlier(pod, job));
   return pods.find((pod) => pod.metadata.deletionTimestamp === undefined) ?? pods[0];
 }
 

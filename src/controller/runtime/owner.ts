@@ -26,3 +26,8 @@ export async function ensureOwner<T extends KubeObject>(
 export function isOwnedBy(object: KubeObject, owner: Stored): boolean {
   return object.metadata.ownerReferences?.some(({ uid }) => uid === owner.metadata.uid) === true;
 }
+
+/** True when an earlier object of the owner's name owns the object. The garbage collector deletes it. */
+export function isOfEarlier(object: KubeObject, { metadata: { name, uid } }: Stored): boolean {
+  return object.metadata.ownerReferences?.some((owner) => owner.name === name && owner.uid !== uid) === true;
+}

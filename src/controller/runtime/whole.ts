@@ -13,7 +13,7 @@ export async function wholeOf<T extends KubeObject>(context: Context, type: Reso
   return whole;
 }
 
-/** The same object with all its fields, or as the cache has it when it is gone. */
+/** The same object with all its fields, or as the cache has it when it is gone: without the fields that the cache leaves out. */
 export async function wholeIfThere<T extends KubeObject>(context: Context, type: ResourceType<T>, known: Stored<T>): Promise<Stored<T>> {
   const { namespace, name, uid } = known.metadata;
   const whole = await context.cluster.get(type, namespace, name, context.signal);

@@ -38,10 +38,15 @@ export async function outputOf(context: Context, pod: Stored<Pod> | undefined): 
   return { ...defined({ pod: pod?.metadata.name, container: status?.name, logLost: lost }), ...keepLines(log) };
 }
 
+const runGone = 'What ran the task was deleted before its last lines were copied.';
+
 /** What the run of a task keeps of its end. A run of an earlier kf has nothing. */
 export async function keptOfEnd(context: Context, workload: Stored<TaskWorkload>): Promise<{ failure?: TaskFailure; output?: TaskOutput }> {
   const has = (type: string): boolean => findCondition(workload, type)?.status === 'True';
   if (!has(conditionTypes.failed) && !has(conditionTypes.succeeded)) return {};
-  const { status } = await wholeIfThere(context, kinds.taskWorkload, workload);
-  return defined({ failure: status?.failure, output: status?.output });
+  const whole = await wholeIfThere(context, kinds.taskWorkload, workload);
+  const { failure, output } = whole.status ?? {};
+  // The cache has everything but the lines.
+  const lost = whole === workload ? { logLost: runGone } : {};
+  return defined({ failure: failure && { ...lost, ...failure }, output: output && { ...lost, ...output } });
 }

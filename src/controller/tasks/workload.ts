@@ -44,7 +44,9 @@ export const taskWorkloadReconciler: Reconciler = {
     const has = (type: string): boolean => findCondition(workload, type)?.status === 'True';
     const present = context.stores.of(jobType).get(ns, name);
     const known = ownOf(workload, present);
-    const pod = context.stores.of(podType).by(podsByTask.name, key)[0];
+    const pods = context.stores.of(podType).by(podsByTask.name, key);
+    // The pod of an earlier run with the same name may take its time to end.
+    const pod = known === undefined ? pods[0] : pods.find((one) => isOwnedBy(one, known));
     if (has(conditionTypes.succeeded) || has(conditionTypes.failed)) {
       await letGo(context, known, has(conditionTypes.failed));
       return abandon(context, pod);
@@ -92,6 +94,14 @@ async function release(context: Context, workload: Stored<TaskWorkload>, job: St
   }
   const patch = { metadata: { uid: job.metadata.uid }, spec: { suspend: false } };
   await context.cluster.mergePatch(jobType, namespace, name, patch, { signal: context.signal });
+}
+
+/** The pod of a Job that is complete. The watch of pods may be behind that of Jobs: then the API server is asked. */
+async function endedPodOf(context: Context, job: Stored<Job>, known: Stored<Pod> | undefined): Promise<Stored<Pod> | undefined> {
+  if (endOf(known) !== undefined) return known;
+  const { namespace: ns, name } = job.metadata;
+  const { items } = await context.cluster.list(podType, { ns, labelSelector: `${labels.taskGuid}=${name}`, signal: context.signal });
+  return items.find((pod) => isOwnedBy(pod, job));
 }
 
 /** Records that a run has succeeded, with its last lines, before anything removes its pod. */
@@ -162,7 +172,7 @@ async function observe(
   }
   const ended = endOf(pod);
   if (conditionOf(job, 'Complete') !== undefined) {
-    await writeSuccess(context, workload, pod);
+    await writeSuccess(context, workload, await endedPodOf(context, job, pod));
     return undefined;
   }
   const failure = conditionOf(job, 'Failed');

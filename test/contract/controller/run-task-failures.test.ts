@@ -2,8 +2,8 @@
 
 import { beforeEach, describe, expect, test } from 'vitest';
 import { jobType, nodeType, type Node } from '../../../src/lib/api/core.ts';
-import { kinds } from '../../../src/lib/api/group.ts';
-import { podType } from '../../../src/lib/api/pod-kind.ts';
+import { kinds, labels } from '../../../src/lib/api/group.ts';
+import { podType, type Pod } from '../../../src/lib/api/pod-kind.ts';
 import type { TaskFailure, TaskOutput } from '../../../src/lib/api/types.generated.ts';
 import { apiError } from '../../support/memory-cluster.ts';
 import { expectNoMoreWork, settled } from './settled.ts';
@@ -191,6 +191,67 @@ describe('a task that succeeded', () => {
     await succeeds();
     await expectNoMoreWork(cluster, reads);
     expect([output(), reads]).toEqual([kept, [`${ns}/task-1-pod`]]);
+  });
+
+  test('keeps no lines of the pod of an earlier run of its name', async () => {
+    const earlier = {
+      name: 'a-pod',
+      namespace: ns,
+      labels: { [labels.taskGuid]: 'task-1', [labels.appGuid]: 'app' },
+      ownerReferences: [{ apiVersion: 'batch/v1', kind: 'Job', name: 'task-1', uid: 'earlier' }],
+    };
+    const status = {
+      name: 'workload',
+      image: '',
+      imageID: '',
+      ready: false,
+      restartCount: 0,
+      containerID: 'c://a',
+      state: ended(0, 'Completed'),
+    };
+    await cluster.create<Pod>(podType, { metadata: earlier, spec: { containers: [] }, status: { containerStatuses: [status] } });
+    await givePod('task-1', ended(0, 'Completed'), 'Succeeded');
+    cluster.logTexts.set(`${ns}/a-pod`, 'earlier\n');
+    cluster.logTexts.set(`${ns}/task-1-pod`, '42 rows\n');
+    await succeeds();
+    expect(output()).toEqual({ ...place, logTail: ['42 rows'] });
+  });
+
+  test('of which the watch of pods has not told the end yet is asked for', async () => {
+    cluster.logTexts.set(`${ns}/task-1-pod`, '42 rows\n');
+    await givePod('task-1', { waiting: { reason: 'ContainerCreating' } }, 'Pending');
+    const list = cluster.list.bind(cluster);
+    const pod = await cluster.get(podType, ns, 'task-1-pod');
+    const end = { containerID: 'containerd://task-1', state: ended(0, 'Completed') };
+    const containerStatuses = pod?.status?.containerStatuses?.map((status) => ({ ...status, ...end }));
+    cluster.list = (async (type: typeof podType, how: object) =>
+      type.plural === 'pods' ? { items: [{ ...pod, status: { containerStatuses } }] } : list(type, how)) as typeof cluster.list;
+    await succeeds();
+    expect(output()).toEqual({ ...place, logTail: ['42 rows'] });
+  });
+
+  test('whose run is deleted before its lines were copied says so', async () => {
+    await stop();
+    const conditions = ['Started', 'Succeeded'].map((type) => ({
+      type,
+      status: 'True' as const,
+      reason: 'Done',
+      message: '',
+      lastTransitionTime: '',
+    }));
+    await cluster.mergePatch(
+      kinds.taskWorkload,
+      ns,
+      'task-1',
+      { status: { conditions, output: { ...place, logTail: ['42 rows'] } } },
+      { subresource: 'status' },
+    );
+    const get = cluster.get.bind(cluster);
+    cluster.get = (async (type: typeof kinds.taskWorkload, ...at: [string, string]) =>
+      type.plural === 'taskworkloads' ? undefined : get(type, ...at)) as typeof cluster.get;
+    startController('two');
+    await until(() => expect(condition('task-1', 'Succeeded')?.status).toBe('True'));
+    expect(output()).toEqual({ ...place, logLost: 'What ran the task was deleted before its last lines were copied.' });
   });
 
   test('whose pod is gone before its end was seen says so', async () => {

@@ -26,6 +26,8 @@ import {
 
 useTaskScene();
 
+const workloadSpec = { command: ['x'], image: 'shop:1', imagePullSecrets: [], env: [], resources: {} };
+
 describe('a task that begins', () => {
   test('gets its number, its sizes and its droplet, and runs once with the environment of the app', async () => {
     await makeApp();
@@ -158,6 +160,29 @@ describe('a task that begins', () => {
     await until(() => expect([job('named'), job('unnamed')]).not.toContain(undefined));
     const notes = (name: string) => job(name)?.spec?.template.metadata?.annotations;
     expect([notes('named'), notes('unnamed')]).toEqual([{ 'kf.cloudfoundry.org/task-name': 'Night run' }, {}]);
+  });
+
+  test('does not end by what an earlier task of its name has left, and runs when that is gone', async () => {
+    await makeApp();
+    const ownerReferences = [{ apiVersion: 'korifi.cloudfoundry.org/v1alpha1', kind: 'CFTask', name: 'again', uid: 'earlier' }];
+    const left = await cluster.create(kinds.taskWorkload, {
+      metadata: { name: 'again', namespace: ns, ownerReferences },
+      spec: workloadSpec,
+    });
+    const conditions = ['Started', 'Succeeded'].map((type) => ({
+      type,
+      status: 'True' as const,
+      reason: 'Done',
+      message: '',
+      lastTransitionTime: '',
+    }));
+    await cluster.mergePatch(kinds.taskWorkload, ns, 'again', { status: { conditions } }, { subresource: 'status' });
+    await makeTask('again');
+    await until(() => expect(condition('again', 'Ready')?.reason).toBe('TaskWorkloadLeft'));
+    expect([condition('again', 'Succeeded'), jobsMade()]).toEqual([undefined, []]);
+    await cluster.delete(kinds.taskWorkload, ns, 'again', { uid: left.metadata.uid });
+    await until(() => expect(condition('again', 'Started')?.status).toBe('True'));
+    expect(jobsMade()).toEqual(['again']);
   });
 
   test('gets the next number of its app', async () => {
