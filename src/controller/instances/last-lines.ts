@@ -1,4 +1,4 @@
-// Reads the last lines of a container that failed, before its pod goes. A log that cannot be read never stops a verdict.
+// Reads the last lines of a container that has ended, before its pod goes. A log that cannot be read never stops a verdict.
 
 import type { Stored } from '../../lib/api/object.ts';
 import type { ContainerStatus } from '../../lib/api/pod.ts';

@@ -1,4 +1,4 @@
-// The lines of a program that failed, as they are kept: their size is limited whatever the program printed.
+// The lines of a program that has ended, as they are kept: their size is limited whatever the program printed.
 
 import { defined } from '../defined.ts';
 

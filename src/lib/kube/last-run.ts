@@ -1,9 +1,10 @@
-// Reads the first and last lines of the run of a container that failed.
+// Reads the first and last lines of a run of a container.
 
 import { lostContainerReason, type ContainerStatus } from '../api/pod.ts';
 import type { Cluster } from './cluster.ts';
 import { KubeError } from './errors.ts';
-import { endsOf, linesFrom, upTo, type EndsSize, type LogEnds } from './lines.ts';
+import { defined } from '../defined.ts';
+import { endsOf, linesFrom, upTo, usualSize, type EndsSize, type LogEnds } from './lines.ts';
 
 /** Kubelets rotate a log at 10 MiB; this is some more. */
 const mostBytes = 16 * 1024 * 1024;
@@ -28,6 +29,13 @@ export interface ReadRun {
   size?: EndsSize | undefined;
 }
 
+/** More was printed than is read: its last lines were read by themselves, and how many lines are before them is not known. */
+const withLastLines = ({ head, omitted, tail }: LogEnds, last: readonly string[]): LogEnds => ({
+  head,
+  omitted: omitted + tail.length,
+  tail: [`... and more lines, because the log is larger than ${String(mostBytes / 1024 ** 2)} MiB ...`, ...last],
+});
+
 /**
  * The first and last lines of a run of a container. It is read to its end, and only the lines that are returned are kept meanwhile.
  * @param status left out: it is not known, and the present run is read
@@ -37,15 +45,21 @@ export async function readLastRun(
   { ns, pod, container }: ContainerPlace,
   status: ContainerStatus | undefined,
   signal: AbortSignal,
-  { run = 'failed', size }: ReadRun = {},
+  { run = 'failed', size = usualSize }: ReadRun = {},
 ): Promise<LogEnds> {
   if (status !== undefined && status.containerID === undefined) return noLines;
   // In the back-off before a restart, the kubelet serves the same run as the previous and as the present one.
   const hasPrevious = run !== 'present' && status !== undefined && status.state?.terminated === undefined && status.restartCount > 0;
   const mayBePresent = run !== 'ended' || (status !== undefined && status.state?.running === undefined);
   const read = async (previous: boolean): Promise<LogEnds> => {
-    const stream = (await cluster.logs(ns, pod, { container, previous, signal })) as AsyncIterable<Buffer>;
-    return endsOf(linesFrom(upTo(stream, mostBytes), { keepRest: true, longest: longestLine }), size);
+    const endsBy = async (tailLines?: number): Promise<LogEnds & { isCut: boolean }> => {
+      const stream = (await cluster.logs(ns, pod, { container, previous, signal, ...defined({ tailLines }) })) as AsyncIterable<Buffer>;
+      let isCut = false;
+      const part = upTo(stream, mostBytes, () => (isCut = true));
+      return { ...(await endsOf(linesFrom(part, { keepRest: true, longest: longestLine }), size)), isCut };
+    };
+    const { isCut, ...ends } = await endsBy();
+    return isCut ? withLastLines(ends, (await endsBy(size.tail - 1)).tail) : ends;
   };
   if (!hasPrevious) return mayBePresent ? read(false) : noLines;
   const isRefused = (error: unknown): LogEnds => {

@@ -66,7 +66,7 @@ export interface EndsSize {
 }
 
 /** Of a failed program's log: enough for a cause before a long stack, and for its last lines. */
-const usualSize: EndsSize = { head: 10, tail: 30 };
+export const usualSize: EndsSize = { head: 10, tail: 30 };
 const longestKept = 500;
 
 /** The kubelet writes its own errors into the body of a log, with status 200 (kubernetes/pkg/kubelet, GetContainerLogs). */
@@ -103,13 +103,14 @@ export async function endsOf(lines: AsyncIterable<string> | Iterable<string>, si
   return { head: first, omitted: count - first.length - last.length, tail: last };
 }
 
-/** Ends a stream after this many bytes. */
-export async function* upTo(stream: AsyncIterable<Buffer>, most: number): AsyncGenerator<Buffer, void, undefined> {
+/** Ends a stream after this many bytes. @param onCut called when there are more */
+export async function* upTo(stream: AsyncIterable<Buffer>, most: number, onCut?: () => void): AsyncGenerator<Buffer, void, undefined> {
   let left = most;
   for await (const chunk of stream) {
+    if (chunk.length > left) onCut?.();
     const piece = Buffer.from(chunk).subarray(0, left);
     left -= piece.length;
     yield piece;
-    if (left === 0) return;
+    if (chunk.length > piece.length) return;
   }
 }

@@ -54,3 +54,21 @@ test('what a kubelet says of a container that it finds no more is not taken for 
   expect((await ended('ContainerStatusUnknown')).tail).toEqual([]);
   expect((await ended('Error')).tail).toEqual(['The container could not be located']);
 });
+
+test.each([
+  ['larger than 16 MiB', 17, 2],
+  ['of exactly 16 MiB', 16, 1],
+])('of a log %s, the first and the last lines are kept', async (_, mebibytes, requests) => {
+  const line = `${'x'.repeat(1023)}\n`;
+  const text = Buffer.from(`first\n${line.repeat(mebibytes * 1024)}`.slice(0, mebibytes * 1024 ** 2 - 5) + '\nend\n');
+  const asked: (number | undefined)[] = [];
+  const logs = (_ns: string, _pod: string, { tailLines }: { tailLines?: number }) => {
+    asked.push(tailLines);
+    return Promise.resolve([tailLines === undefined ? text : Buffer.from('last but one\nend\n')]);
+  };
+  const place = { ns: 's', pod: 'shop-0', container: 'application' };
+  const { head, omitted, tail } = await readLastRun({ logs } as unknown as Cluster, place, isOver, new AbortController().signal);
+  expect([head[0], tail.at(-1), asked]).toEqual(['first', 'end', requests === 2 ? [undefined, 29] : [undefined]]);
+  if (requests === 2) expect(tail).toEqual(['... and more lines, because the log is larger than 16 MiB ...', 'last but one', 'end']);
+  else expect(head.length + omitted + tail.length).toBe(text.toString().split('\n').length - 1);
+});
