@@ -2,6 +2,7 @@ import * as Flags from '@oclif/core/flags';
 import { KfCommand } from '../base-command.ts';
 import { appArg, numberFlag } from '../flags.ts';
 import { parsePattern, parseSince, type Since } from '../lib/cf/values.ts';
+import { defined } from '../lib/defined.ts';
 import type { LogChoice, PrintedEntry } from '../lib/ops/apps/logs.ts';
 
 const counted = (count: number, what: string): string => `${String(count)} ${what}${count === 1 ? '' : 's'}`;
@@ -38,7 +39,7 @@ export default class Logs extends KfCommand<void> {
 
   #lines = 0;
   #gaps = 0;
-  /** Logs that could not be read, of a node that does not answer for example. */
+  /** Logs that were not read to their end, of a node that does not answer for example. */
   #unread = 0;
 
   async run(): Promise<void> {
@@ -96,8 +97,8 @@ export default class Logs extends KfCommand<void> {
 
   #summarise(): void {
     const [lines, gaps, unread] = [this.#lines, this.#gaps, this.#unread];
-    const notRead = unread === 0 ? '' : `, ${counted(unread, 'log')} not read`;
-    if (this.terminal.json) this.terminal.document({ lines, gaps, ...(unread === 0 ? {} : { unread }) });
+    const notRead = unread === 0 ? '' : `, ${counted(unread, 'log')} not read completely`;
+    if (this.terminal.json) this.terminal.document({ lines, gaps, ...defined({ unread: unread || undefined }) });
     else this.terminal.out(`${counted(lines, 'line')}, ${counted(gaps, 'gap')}${notRead}`);
   }
 }

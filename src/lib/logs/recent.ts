@@ -38,13 +38,17 @@ interface PartLogs {
   isIncomplete?: boolean;
   /** The log has lines from the asked time on, wanted or not. */
   hasLines?: boolean;
+  /** The container has run, and its log was not read to its end; there is a note about it. */
+  isUnread?: boolean;
 }
 
-export interface RecentLogs extends Omit<PartLogs, 'hasLines'> {
+export interface RecentLogs extends Omit<PartLogs, 'hasLines' | 'isUnread'> {
   /** With `isWanted`: those that have lines from the asked time on, wanted or not. */
   withLines?: LogSource[];
   /** No container has a log that was asked for. */
   isWithoutLogs: boolean;
+  /** The number of logs of containers that have run which were not read to their end. */
+  unread: number;
 }
 
 /** Concurrent requests; the kubelet reads each log from disk. */
@@ -131,9 +135,10 @@ interface KnownNodes {
 
 /** Reads what has a log to give. The API server itself waits for 30 s for a node that does not answer. */
 async function readPart(cluster: Cluster, part: Part, options: RecentOptions, nodes: KnownNodes, signal: AbortSignal): Promise<PartLogs> {
-  const { node, target } = part;
+  const { node, target, startedAt } = part;
   const { patienceMs = defaultPatienceMs } = options;
-  const noAnswer = { entries: [], notes: [noteEntry(`Node '${node}' does not answer.`, target)], isIncomplete: true };
+  const notes = [noteEntry(`Node '${node}' does not answer.`, target)];
+  const noAnswer = { entries: [], notes, isIncomplete: true, isUnread: startedAt !== undefined };
   if (nodes.silent.has(node)) return noAnswer;
   const limit = new AbortController();
   const timer = setTimeout(() => limit.abort(), patienceMs);
@@ -201,7 +206,9 @@ async function readBegun(
   // The pod was deleted after it was listed.
   if (!isLost && isWorthANote && outcome.how === 'gone' && startedAt !== undefined)
     return { entries: [...entries, gapEntry(source, { from: timeOf(new Date(startedAt)), reason: goneReason })], notes: [], hasLines };
-  return { entries, notes: isWorthANote ? [noteEntry(outcome.message ?? 'The log could not be read to its end.', target)] : [], hasLines };
+  if (!isWorthANote) return { entries, notes: [], hasLines };
+  const note = noteEntry(outcome.message ?? 'The log could not be read to its end.', target);
+  return { entries, notes: [note], hasLines, isUnread: startedAt !== undefined };
 }
 
 /**
@@ -250,6 +257,7 @@ export async function recentLogs(cluster: Cluster, options: RecentOptions): Prom
     entries: newest(entries, options.lines),
     notes: read.flatMap((part) => part.notes),
     isWithoutLogs: parts.length === 0,
+    unread: read.filter(({ isUnread }) => isUnread === true).length,
     ...(read.some(({ isIncomplete }) => isIncomplete) ? { isIncomplete: true } : {}),
     ...defined({ withLines: options.isWanted && withLines }),
   };

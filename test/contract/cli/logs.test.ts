@@ -257,11 +257,11 @@ describe('the flags of logs', () => {
     expect(documents(json.stdout)).toEqual([{ warning: 'No instance has a previous run.' }]);
   });
 
-  it('count the logs that could not be read', async () => {
+  it('count the logs that were not read to their end', async () => {
     cluster.server.on(path, (call) => call.fail(500, 'InternalError', 'dial tcp 10.0.0.7:10250: i/o timeout'));
     const run = await cli.run(['logs', 'shop', '--recent', '--instance', '0', '--process', 'web', '--summary']);
     expect(run).toMatchObject({ code: 0, stderr: 'web-0/application: dial tcp 10.0.0.7:10250: i/o timeout\n' });
-    expect(run.stdout).toMatch(/^0 lines, 0 gaps, 1 log not read$/m);
+    expect(run.stdout).toMatch(/^0 lines, 0 gaps, 1 log not read completely$/m);
     const json = await cli.run(['logs', 'shop', '--recent', '--instance', '0', '--process', 'web', '--summary', '--json']);
     expect(documents(json.stdout).at(-1)).toEqual({ lines: 0, gaps: 0, unread: 1 });
   });

@@ -375,22 +375,28 @@ it('an app whose other processes run says that web has no instances', async () =
   });
 });
 
-describe('a task that failed', () => {
+describe('a task of which nothing is kept', () => {
   /** With its pod, of which the last line is this. */
-  async function failed(reason: string, exitCode: number, last: string): Promise<WhyDetails> {
+  async function ended(condition: { type: string; reason: string; message: string }, last: string): Promise<WhyDetails> {
     await scene.ok(...push);
     const app = nameOf(scene.app());
     const marks = { [labels.appGuid]: app, [labels.taskGuid]: 'task-guid' };
     const metadata = { name: 'task-guid', namespace: ns, labels: marks };
     await scene.cluster.add(kinds.task, { metadata, spec: { appRef: { name: app }, displayName: 'migrate', command: 'x' } });
-    const message = `Failed with exit code: ${String(exitCode)}`;
-    const condition = { type: 'Failed', status: 'True', reason, message, lastTransitionTime: '' };
-    scene.setStatus(kinds.task, 'task-guid', { sequenceId: 1, memoryMB: 64, conditions: [condition] });
+    const conditions = [{ ...condition, status: 'True', lastTransitionTime: '' }];
+    scene.setStatus(kinds.task, 'task-guid', { sequenceId: 1, memoryMB: 64, conditions });
     const spec = { containers: [{ name: 'workload', image: 'any' }] };
     await scene.cluster.add(podType, { metadata: { ...metadata, name: 'task-guid-abcde' }, spec });
     scene.cluster.server.on(`GET /api/v1/namespaces/${ns}/pods/task-guid-abcde/log.*`, (call) => call.text(`${last}\n`));
     return asJson('shop', '--task', '1');
   }
+  const failed = (reason: string, exitCode: number, last: string): Promise<WhyDetails> =>
+    ended({ type: 'Failed', reason, message: `Failed with exit code: ${String(exitCode)}` }, last);
+
+  it('and which succeeded has the lines that its pod still has', async () => {
+    const details = await ended({ type: 'Succeeded', reason: 'JobSucceeded', message: '' }, '42 rows');
+    expect(details).toMatchObject({ state: 'well', log: { tail: ['42 rows'] } });
+  });
 
   it('has its exit code and last lines, in which a shell says that its command is missing', async () => {
     const line = '/bin/sh: 1: /nope: not found';

@@ -141,7 +141,12 @@ describe('recent logs', () => {
   test('a previous log that is no longer kept is a note when it was asked for, and an instance that runs for the first time has none', async () => {
     const pod = scene.kubelet.addPod('a');
     await scene.kubelet.start(pod);
-    expect(await recentLogs(scene.cluster, { ...scope, onlyPrevious: true })).toEqual({ entries: [], notes: [], isWithoutLogs: true });
+    expect(await recentLogs(scene.cluster, { ...scope, onlyPrevious: true })).toEqual({
+      entries: [],
+      notes: [],
+      isWithoutLogs: true,
+      unread: 0,
+    });
     await scene.kubelet.stop(pod);
     await scene.kubelet.start(pod);
     scene.server.on('GET .*/log', (call) =>
@@ -181,10 +186,10 @@ describe('recent logs', () => {
     expect(entries.map(({ text }) => text)).toEqual(['b begins', 'a crashes', 'b crashes']);
   });
 
-  test("a container that never started is noted with the API server's message", async () => {
+  test("a container that never started is noted with the API server's message, and counts as read", async () => {
     scene.kubelet.addPod('a');
-    const { entries, notes } = await recentLogs(scene.cluster, { ...scope, lines: 10 });
-    expect(entries).toEqual([]);
+    const { entries, notes, unread } = await recentLogs(scene.cluster, { ...scope, lines: 10 });
+    expect([entries, unread]).toEqual([[], 0]);
     expect(notes.map(({ text, source }) => [source.pod, text])).toEqual([
       ['a', 'container "application" in pod "a" is waiting to start: ContainerCreating'],
     ]);
@@ -209,8 +214,8 @@ describe('recent logs', () => {
     for (const text of ['one', 'two', 'three']) scene.kubelet.say(pod, text);
     let chunk = 0;
     scene.kubelet.faults.dropNow = () => ++chunk === 3;
-    const { entries, notes } = await recentLogs(scene.cluster, { ...scope, lines: 10 });
-    expect(entries.map(({ text }) => text)).toEqual(['one', 'two']);
+    const { entries, notes, unread } = await recentLogs(scene.cluster, { ...scope, lines: 10 });
+    expect([entries.map(({ text }) => text), unread]).toEqual([['one', 'two'], 1]);
     expect(notes[0]?.text).toBe('The log could not be read to its end.');
   });
 
@@ -223,8 +228,8 @@ describe('recent logs', () => {
       scene.kubelet.say(pod, `${name} works`);
     }
     scene.kubelet.faults.isSilent = (pod) => pod !== 'here';
-    const { entries, notes } = await recentLogs(scene.cluster, { ...scope, lines: 10, patienceMs: 200 });
-    expect(entries.map(({ text }) => text)).toEqual(['here works']);
+    const { entries, notes, unread } = await recentLogs(scene.cluster, { ...scope, lines: 10, patienceMs: 200 });
+    expect([entries.map(({ text }) => text), unread]).toEqual([['here works'], 30]);
     expect(notes.map(({ source, text }) => [source.pod, text])).toEqual(away.map((name) => [name, "Node 'node-2' does not answer."]));
     expect(scene.kubelet.logCalls.length).toBeLessThanOrEqual(1 + 8);
   });

@@ -95,7 +95,7 @@ export async function missingInstance(session: SpaceSession, app: Stored<CFApp>,
  * The last lines of all instances, tasks and builds, oldest first, including the run before a crash and a version that failed. With a pattern, whole logs
  * are searched for the last lines that match.
  * @param onlyPrevious only the run before the last restart of each container
- * @returns unread: the number of logs that could not be read, each of which is also a note
+ * @returns unread: the number of logs of containers that have run which were not read to their end; of each there is a note
  */
 export async function readRecentLogs(
   session: SpaceSession,
@@ -108,16 +108,16 @@ export async function readRecentLogs(
   const { grep } = choice;
   const isWanted = grep && ((text: string): boolean => grep.test(text));
   const options = { ...scopeOf(session, app, choice), lines, since, isWanted, onlyPrevious };
-  const { entries, notes, withLines, isWithoutLogs } = await recentLogs(session.cluster, options);
+  const { entries, notes, withLines, isWithoutLogs, unread } = await recentLogs(session.cluster, options);
   const read = withLines?.map((source) => ({ source })) ?? entries;
   const all = [...entries, ...(onlyPrevious ? [] : failedEntries(app, read, choice, since))].filter((entry) => isShown(entry, choice));
   // A stable sort: lines of one time keep their order.
   all.sort((a, b) => (a.time < b.time ? -1 : a.time > b.time ? 1 : 0));
-  const unread = notes.map(({ source, text }) => `${source.pod}/${source.container}: ${text}`);
+  const texts = notes.map(({ source, text }) => `${source.pod}/${source.container}: ${text}`);
   return {
     entries: all.map(printed),
-    notes: onlyPrevious && isWithoutLogs ? ['No instance has a previous run.'] : unread,
-    unread: unread.length,
+    notes: onlyPrevious && isWithoutLogs ? ['No instance has a previous run.'] : texts,
+    unread,
   };
 }
 

@@ -2,7 +2,7 @@
 
 import { eventType, type KubeEvent } from '../../api/core.ts';
 import type { CauseCode } from '../../api/causes.ts';
-import { linesIn, type KeptLines } from '../../api/kept-lines.ts';
+import { linesIn, type KeptLines, type Lines } from '../../api/kept-lines.ts';
 import type { Stored } from '../../api/object.ts';
 import type { WhyDetails, WhyEvent } from '../../api/results.ts';
 import type { CFApp } from '../../api/types.generated.ts';
@@ -25,7 +25,14 @@ function shown(event: KubeEvent): WhyEvent {
 /** What is kept of a build or a task that has ended, and where its lines were read. */
 type KeptEnd = KeptLines & { pod?: string; container?: string; logLost?: string };
 
-/** The last lines that the controller kept of a build or a task, otherwise those that can be read now, or why there are none. */
+function linesOr(log: Lines, { logLost }: KeptEnd): Pick<WhyDetails, 'log' | 'logLost'> {
+  return log.tail.length > 0 ? { log } : defined({ logLost });
+}
+
+/** The last lines that the controller kept of a build or a task, or why there are none. */
+export const keptLinesOf = (kept: KeptEnd): Pick<WhyDetails, 'log' | 'logLost'> => linesOr(linesIn(kept), kept);
+
+/** The last lines that the controller kept of a build or a task that failed, otherwise those that can be read now, or why there are none. */
 export async function lastLinesOf(
   { cluster, signal }: SpaceSession,
   app: Stored<CFApp>,
@@ -33,8 +40,7 @@ export async function lastLinesOf(
   cause?: CauseCode,
 ): Promise<Pick<WhyDetails, 'log' | 'logLost'>> {
   // The kubelet of a lost node would be waited for until the time limit.
-  const log = cause === 'node-lost' ? linesIn(kept) : await logOfFailure(cluster, app, kept, signal);
-  return log.tail.length > 0 ? { log } : defined({ logLost: kept.logLost });
+  return cause === 'node-lost' ? keptLinesOf(kept) : linesOr(await logOfFailure(cluster, app, kept, signal), kept);
 }
 
 /** The names of objects. */

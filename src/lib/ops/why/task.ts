@@ -12,7 +12,7 @@ import { defined } from '../../defined.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { readPods } from '../instances/pods.ts';
 import { taskDetails } from '../tasks/tasks.ts';
-import { lastLinesOf, warningsAbout } from './evidence.ts';
+import { keptLinesOf, lastLinesOf, warningsAbout } from './evidence.ts';
 
 /** Why a task failed, what it waits for, or that it succeeded. */
 export async function whyTask(session: SpaceSession, app: Stored<CFApp>, task: Stored<CFTask>): Promise<WhyDetails> {
@@ -21,7 +21,8 @@ export async function whyTask(session: SpaceSession, app: Stored<CFApp>, task: S
   const { name, state, startTime: since } = taskDetails(task);
   const about = { kind: 'task' as const, name, since };
   if (state === 'SUCCEEDED') {
-    const lines = await lastLinesOf(session, app, task.status?.output ?? (await placeOf(session, app, task)));
+    const { output } = task.status ?? {};
+    const lines = output === undefined ? await lastLinesOf(session, app, await placeOf(session, app, task)) : keptLinesOf(output);
     return { ...about, state: 'well', message: `Task '${name}' of app '${displayName}' succeeded.`, ...lines, events: [], next: [] };
   }
   if (state === 'FAILED') return { ...about, ...(await whyFailed(session, app, task)) };
