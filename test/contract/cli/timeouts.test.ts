@@ -47,6 +47,7 @@ it('a fraction of a minute works, and is printed as given', async () => {
   const { code, stderr } = await cli.run(['start', 'my-app'], { env: { CF_STARTUP_TIMEOUT: '0.02' } });
   expect(code).toBe(1);
   expect(stderr).toContain("Start app timeout: after 0.02 min app 'my-app' still waits for: instance 0 to listen on port 8080\n");
+  expect(stderr).toContain("The change of app 'my-app' goes on in the cluster:\n   kf app my-app\n");
   expect(stderr).toContain('   CF_STARTUP_TIMEOUT=0.04 gives it 0.04 minutes.\n');
 });
 

@@ -154,24 +154,27 @@ async function timedOut(cluster: Cluster, { app, outage }: LastView, deployId: s
       { hints: [...outage.hints, `${options.bin ?? 'kf'} app ${name}`], cause: outage },
     );
   }
+  const goesOn = app === undefined ? [] : whileGoingOn(app, options.bin);
   return new KfError('timeout', `Start app timeout: after ${minutes} min app '${name}' still waits for: ${awaited}`, {
-    hints: [`${options.bin ?? 'kf'} logs ${name} --recent`, twiceAsLong('CF_STARTUP_TIMEOUT', options.timeoutMs)],
+    hints: [...goesOn, `${options.bin ?? 'kf'} logs ${name} --recent`, twiceAsLong('CF_STARTUP_TIMEOUT', options.timeoutMs)],
     details:
       app === undefined || deployment === undefined ? {} : facts(deployment, await logOfFailure(cluster, app, deployment, options.signal)),
   });
 }
 
+/** What to do about a change for whose end nobody waits any more. */
+function whileGoingOn(app: Stored<CFApp>, bin = 'kf'): string[] {
+  const { displayName } = app.spec;
+  return [
+    `The change of app '${displayName}' goes on in the cluster:`,
+    `${bin} app ${displayName}`,
+    ...(hasServed(app) ? [`${bin} cancel-deployment ${displayName}`] : []),
+  ];
+}
+
 /** The usual advice after an interruption, to run the command again, would make a second change. */
 export function interruptedRollout(app: Stored<CFApp>, bin = 'kf'): KfError {
-  const { displayName } = app.spec;
-  return new KfError('interrupted', 'Interrupted.', {
-    exitCode: 130,
-    hints: [
-      `The change of app '${displayName}' goes on in the cluster:`,
-      `${bin} app ${displayName}`,
-      ...(hasServed(app) ? [`${bin} cancel-deployment ${displayName}`] : []),
-    ],
-  });
+  return new KfError('interrupted', 'Interrupted.', { exitCode: 130, hints: whileGoingOn(app, bin) });
 }
 
 /**
