@@ -14,7 +14,7 @@ import { index, watch, type Context, type Reconciler } from '../runtime/reconcil
 import { TerminalError, WaitingError } from '../runtime/result.ts';
 import { conditionsWith, notReady, readyStatement, writeStatus, type Statement, type StatusOf } from '../runtime/status.ts';
 import { keyOf, splitKey } from '../runtime/store.ts';
-import { ensureOwner, isOwnedBy } from '../runtime/owner.ts';
+import { ensureOwner, isOfEarlier } from '../runtime/owner.ts';
 import { appIndexes, bindingsByApp, dropletOf, foreignBuild, processesByApp } from '../relations.ts';
 import { defaultMemoryMB } from '../tenancy/quotas.ts';
 import { keptOfEnd } from './kept.ts';
@@ -156,7 +156,7 @@ async function runOf(context: Context, task: Stored<CFTask>): Promise<Stored<Tas
 
 /** @throws WaitingError when an earlier task of the same name has left its run, which the garbage collector deletes */
 function assertOwnRun(task: Stored<CFTask>, run: Stored<TaskWorkload> | undefined): void {
-  if (run === undefined || isOwnedBy(run, task)) return;
+  if (run === undefined || !isOfEarlier(run, task)) return;
   throw new WaitingError(
     'TaskWorkloadLeft',
     `The TaskWorkload '${run.metadata.name}' is not of this task but of an earlier one with its GUID.`,

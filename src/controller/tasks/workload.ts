@@ -11,7 +11,7 @@ import { buildTaskJob, finishedTaskTtlSeconds } from '../../templates/task-job.t
 import { causesSeenOn, untilCaughtUp } from '../instances/first-sight.ts';
 import { abandonPod, lostNodeText, lostSince, nodeIndexes, nodesInMotion, untilPodAbandoned, watchNodes } from '../instances/nodes.ts';
 import { problemOf } from '../instances/pod-state.ts';
-import { isOwnedBy } from '../runtime/owner.ts';
+import { isOfEarlier, isOwnedBy } from '../runtime/owner.ts';
 import { index, watch, type Context, type Reconciler } from '../runtime/reconciler.ts';
 import type { Result } from '../runtime/result.ts';
 import { conditionsWith, readyStatement, writeStatus, type Statement } from '../runtime/status.ts';
@@ -46,7 +46,7 @@ export const taskWorkloadReconciler: Reconciler = {
     const known = ownOf(workload, present);
     const pods = context.stores.of(podType).by(podsByTask.name, key);
     // The pod of an earlier run with the same name may take its time to end.
-    const pod = known === undefined ? pods[0] : pods.find((one) => isOwnedBy(one, known));
+    const pod = known === undefined ? pods[0] : pods.find((one) => !isOfEarlier(one, known));
     if (has(conditionTypes.succeeded) || has(conditionTypes.failed)) {
       await letGo(context, known, has(conditionTypes.failed));
       return abandon(context, pod);
@@ -101,7 +101,7 @@ async function endedPodOf(context: Context, job: Stored<Job>, known: Stored<Pod>
   if (endOf(known) !== undefined) return known;
   const { namespace: ns, name } = job.metadata;
   const { items } = await context.cluster.list(podType, { ns, labelSelector: `${labels.taskGuid}=${name}`, signal: context.signal });
-  return items.find((pod) => isOwnedBy(pod, job));
+  return items.find((pod) => !isOfEarlier(pod, job));
 }
 
 /** Records that a run has succeeded, with its last lines, before anything removes its pod. */

@@ -1,7 +1,7 @@
 // A build with the GUID of an earlier one, of which something is still there: what that says does not end the new build.
 
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { jobType, type Job } from '../../../src/lib/api/core.ts';
+import { jobType } from '../../../src/lib/api/core.ts';
 import { group, kinds, labels } from '../../../src/lib/api/group.ts';
 import { podType } from '../../../src/lib/api/pod-kind.ts';
 import { ended, makeSpace, runPod, startBuild } from './build-run.ts';
