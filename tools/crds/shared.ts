@@ -147,6 +147,23 @@ export const keptLines = (mostLast: number, of = 'the failing container') => ({
 const causeCode = string({ maxLength: 64, description: 'the code of the cause (kf why)' });
 const logLost = string({ maxLength: 1024, description: 'why there are no lines, although there may have been some' });
 
+export const appRevision = named(
+  'AppRevision',
+  object(
+    {
+      'change!': string({ maxLength: 1024, description: 'app-rev and deploy-id of the change that was looked at' }),
+      'version!': int32({ description: 'the newest revision' }),
+      deployed: int32({ description: 'the revision that served last' }),
+      replaced: int32({
+        description: 'the revision before it, if this change deployed it: it serves again if it is still there when that one fails',
+      }),
+      'droplets!': list(string(), { description: 'builds of the revisions that a rollback can return to', maxItems: 11 }),
+      lacksSettings: boolean({ description: 'the newest revision was recorded without its variables' }),
+    },
+    { description: 'the records are in the ConfigMap <name>-revisions' },
+  ),
+);
+
 const taskFailure = named(
   'TaskFailure',
   object(

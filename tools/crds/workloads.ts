@@ -21,6 +21,7 @@ import {
 } from './schema.ts';
 import type { Kind } from './schema.ts';
 import {
+  appRevision,
   boundService,
   buildFailure,
   droplet,
@@ -112,6 +113,9 @@ const deployment = object(
           verified: boolean({ description: 'a request to this very generation was answered' }),
           served: boolean({ description: 'it was once what the app served by: what a failed successor falls back to' }),
           untouched: boolean({ description: 'it served before the change named by id, which leaves the process as it is' }),
+          leaving: boolean({
+            description: 'it was replaced by a version that serves; it serves again if that one fails before its instances end',
+          }),
           uid: string({ description: 'of the AppWorkload that this was said of; one that was made again is judged anew', maxLength: 64 }),
         }),
       ),
@@ -167,19 +171,7 @@ const app: Kind = {
       description: 'the default of the space, kf.cloudfoundry.org/strategy; missing: none',
     },
     deployment: named('DeploymentStatus', deployment),
-    revision: named(
-      'AppRevision',
-      object(
-        {
-          'change!': string({ maxLength: 1024, description: 'app-rev and deploy-id of the change that was looked at' }),
-          'version!': int32({ description: 'the newest revision' }),
-          deployed: int32({ description: 'the revision that served last' }),
-          'droplets!': list(string(), { description: 'builds of the revisions that a rollback can return to', maxItems: 11 }),
-          lacksSettings: boolean({ description: 'the newest revision was recorded without its variables' }),
-        },
-        { description: 'the records are in the ConfigMap <name>-revisions' },
-      ),
-    ),
+    revision: appRevision,
   }),
 };
 

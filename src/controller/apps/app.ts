@@ -184,16 +184,18 @@ function hasNotServed({ generations = [] }: DeploymentStatus): boolean {
   return current.length > 0 && current.every(({ served, uid }) => served !== true && uid !== undefined);
 }
 
-/** With the newest revision as the deployed one when all of it serves; a failed or canceled one, and one that never served, leaves the former. */
+/**
+ * With the newest revision as the deployed one when all of it serves; a failed or canceled one, and one that never served, leaves the former. So does one that
+ * fails after that, while the one before has not been let go.
+ */
 function revisionStatus(app: Stored<CFApp>, revision: AppRevision | undefined, deployment: DeploymentStatus): AppRevision | undefined {
-  const serves =
-    revision !== undefined &&
-    deployment.phase === 'Serving' &&
-    revision.change === changeOf(app) &&
-    revision.version > 0 &&
-    !isCanceled(app) &&
-    !hasNotServed(deployment);
-  return serves ? { ...revision, deployed: revision.version } : revision;
+  if (revision === undefined || revision.change !== changeOf(app) || revision.version === 0 || isCanceled(app)) return revision;
+  const { replaced, ...now } = revision;
+  const isDeployed = now.deployed === now.version;
+  const servesOn = deployment.generations?.some(({ state, served, instances }) => state === 'Current' && served === true && instances > 0);
+  if (deployment.phase === 'Failed' && isDeployed && replaced !== undefined && servesOn !== true) return { ...now, deployed: replaced };
+  if (deployment.phase !== 'Serving' || isDeployed || hasNotServed(deployment)) return revision;
+  return { ...now, deployed: now.version, ...defined({ replaced: now.deployed }) };
 }
 
 async function write(

@@ -6,6 +6,7 @@ import { causeOfCheck } from '../../lib/api/check-words.ts';
 import { kinds } from '../../lib/api/group.ts';
 import { sidecarContainer } from '../../lib/api/names.ts';
 import type { CauseCode } from '../../lib/api/causes.ts';
+import { isCanceled } from '../../lib/api/rollout.ts';
 import type { AppWorkload, CFApp, CFProcess, DeploymentStatus } from '../../lib/api/types.generated.ts';
 import { generationOf, statefulSetNameOf, stopSecondsOf } from '../../templates/stateful-set.ts';
 import { whyUnanswered, withLines } from '../instances/failed-check.ts';
@@ -205,11 +206,11 @@ export class Assessor {
   /** Since when, and when last, nodes were seen to have refused or ended an instance, by the change and the instance; until it is ready. */
   readonly #endedByNode = new BoundedMap<string, { since: number; last: number }>(5_000);
 
-  /** A result is valid for its change: Serving stays; Failed stays until the generation recovers by itself. */
+  /** A result is valid for its change: Serving stays once the version before has been let go; Failed stays until the generation recovers by itself. */
   async assess(view: View, proof: Proof): Promise<Assessment> {
     const before = saidBefore(view);
     if (mostOf(view) === 0) return { failed: false };
-    if (before === 'Serving') return this.#serving(view);
+    if (before === 'Serving' && !mayReturn(view)) return this.#serving(view);
     const isFull = readyOf(view.instances, view.hash) >= mostOf(view);
     if (before === 'Failed') return this.#failed(view, !isFull || proof.state !== 'proven');
     if (isFull && proof.state === 'proven') return { failed: false };
@@ -349,6 +350,14 @@ function surplusIn({ instances, hash, desired, workloads }: View): number {
   const staying = instances.filter(({ generation, ready, ending }) => !ending && (ready || generation !== hash));
   const spares = workloads.filter((workload) => generationOf(workload) !== hash && isMoving(workload, instances, desired)).length;
   return staying.length - desired - spares;
+}
+
+/** The version before still has instances: it takes the requests when the one that has replaced it fails, and that one is judged until it is let go. */
+function mayReturn({ app, canary, workloads, target, process }: View): boolean {
+  const { generations = [] } = process.status?.rollout ?? {};
+  const isBefore = ({ metadata, spec }: Stored<AppWorkload>): boolean => metadata.uid !== target.metadata.uid && spec.instances > 0;
+  const left = workloads.filter(isBefore).map((workload) => generations.find(({ hash }) => hash === generationOf(workload)));
+  return left.some((said) => said?.leaving === true || hasServed(said)) && canary === undefined && !isCanceled(app);
 }
 
 function ownOf({ instances, hash }: View): Instance[] {

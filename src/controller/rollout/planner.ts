@@ -189,9 +189,19 @@ function weightsOf({ canary }: RolloutState, goal: Generation, shares: ReadonlyM
   return { ...Object.fromEntries(parts.map(([hash]) => [hash, 100 - percent])), [goal.hash]: percent * parts.length };
 }
 
+/**
+ * How many instances are wanted now. A version that has replaced the others does not grow while these leave: until all its instances were ready, they would
+ * get requests again.
+ */
+function wantedBeside({ desired, decided, canary, failed, target }: RolloutState, goal: Generation, others: readonly Generation[]): number {
+  const hasReplaced = decided === true && goal.served && goal.hash === target && !failed && canary === undefined && goal.instances > 0;
+  return hasReplaced && others.some(({ instances }) => instances > 0) ? Math.min(desired, goal.instances) : desired;
+}
+
 /** Plans a step with both versions side by side: the new one grows, gets requests, then the old one shrinks. A canary pauses on the way. */
 function roll(state: RolloutState, goal: Generation, others: readonly Generation[]): Numbers {
-  const { desired, maxInFlight, settled, canary, routed } = state;
+  const { maxInFlight, settled, canary, routed } = state;
+  const desired = wantedBeside(state, goal, others);
   const most = Math.min(desired, canary?.instances ?? desired);
   const taken = goal.proven ? Math.min(goal.ready, most) : 0;
   const fit = servingOf(state, others);

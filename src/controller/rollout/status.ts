@@ -216,7 +216,7 @@ function body(facts: RolloutFacts, before: DeploymentStatus | undefined, isStart
   if (facts.failed) return failed(facts, before);
   if (facts.canary !== undefined) return atStep(facts, facts.canary, before);
   const serves = facts.desired === 0 || (facts.ready >= facts.desired && facts.proven && facts.switched);
-  // The result of a version that served once stays; a later failure of an instance appears in the status of the instance.
+  // The result of a version that served once stays when the version before has been let go; a later failure of an instance appears in the status of the instance.
   // One that had no instances to start has not served yet.
   const said = before?.generations?.find(({ hash }) => hash === facts.target);
   const served =

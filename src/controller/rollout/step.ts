@@ -17,6 +17,7 @@ import type { Target } from './cancellation.ts';
 import { evacuationIn, withoutSpare, type Evacuation } from './evacuation.ts';
 import { workloadsOf } from './generation.ts';
 import { Lapses, startsAgain } from './lapse.ts';
+import { marksOfOther, marksOfTarget, mayServeAgain, type OtherFacts } from './marks.ts';
 import { noteOf } from './note.ts';
 import { isAnswered, type Proof, type Proofs } from './traffic-probe.ts';
 import { parseWeights, planRollout, printWeights, type Generation, type RolloutPlan } from './planner.ts';
@@ -230,7 +231,7 @@ export class Rollouts {
         present: own.length,
         ending: own.filter(({ ending }) => ending).length,
         proven: hash === view.hash ? proven : this.#provenBefore(view, hash),
-        served: this.#servedBefore(view, hash),
+        served: this.#servedBefore(view, hash) || (failed && mayServeAgain(this.#recordOf(view, hash))),
         spare: workload.metadata.annotations?.[annotations.spare] === 'true',
         moving: isMoving(workload, own, view.desired),
         created: Date.parse(workload.metadata.creationTimestamp ?? '') || 0,
@@ -288,7 +289,9 @@ export class Rollouts {
     // One instance may be all that is wanted, and a canary all the same: the version before still serves.
     const isWhole = view.canary === undefined || view.canary.others === 0;
     const serves = !failed && isProven && isWhole && view.desired > 0 && readyOf(view.instances, view.hash) >= view.desired;
-    const isLeftAlone = isUntouched(view.process.status?.rollout, view.hash, view.deployId);
+    const untouched = isUntouched(view.process.status?.rollout, view.hash, view.deployId);
+    const verified = this.#saidOf(view, view.hash)?.verified === true || (view.routed && isAnswered(proof));
+    const served = this.#servedBefore(view, view.hash) || serves;
     // The whole app serves, and this process by the target: a route to another port can give it another one within the change.
     const isDecided = isAppDecided(view) && view.process.status?.rollout?.phase === 'Serving' && this.#servedBefore(view, view.hash);
     return view.workloads
@@ -296,10 +299,6 @@ export class Rollouts {
       .map((workload) => {
         const hash = generationOf(workload);
         const isTarget = hash === view.hash;
-        const said = this.#saidOf(view, hash);
-        // Nothing falls back to it later: its version has failed as a whole, or before it served, or the change that replaced it is done.
-        const isPast = isTarget ? sibling !== undefined : isDecided || (said?.state === 'Failed' && said.served !== true);
-        const isVerified = this.#wasVerified(view, hash) || (isTarget && view.routed && isAnswered(proof));
         return {
           process: view.process.spec.processType,
           hash,
@@ -307,9 +306,9 @@ export class Rollouts {
           instances: plan.instances[hash] ?? 0,
           ready: readyOf(view.instances, hash),
           uid: workload.metadata.uid,
-          ...(isVerified && !isPast ? { verified: true } : {}),
-          ...(!isPast && (this.#servedBefore(view, hash) || (isTarget && serves)) ? { served: true } : {}),
-          ...(isTarget && isLeftAlone ? { untouched: true } : {}),
+          ...(isTarget
+            ? marksOfTarget({ verified, served, untouched, siblingFailed: sibling !== undefined })
+            : marksOfOther({ ...this.#recordOf(view, hash), hasInstances: workload.spec.instances > 0, isDecided, failed })),
         } satisfies GenerationStatus;
       });
   }
@@ -318,8 +317,10 @@ export class Rollouts {
     return hasServed(this.#saidOf(view, hash), view.process.status?.rollout?.phase);
   }
 
-  #wasVerified(view: View, hash: string): boolean {
-    return this.#saidOf(view, hash)?.verified === true;
+  /** What the status says of the past of a version. */
+  #recordOf(view: View, hash: string): Pick<OtherFacts, 'said' | 'served' | 'isOfChange'> {
+    const isOfChange = view.process.status?.rollout?.id === view.deployId;
+    return { said: this.#saidOf(view, hash), served: this.#servedBefore(view, hash), isOfChange };
   }
 
   #saidOf(view: View, hash: string): GenerationStatus | undefined {

@@ -198,6 +198,10 @@ export interface GenerationStatus {
    */
   untouched?: boolean;
   /**
+   * it was replaced by a version that serves; it serves again if that one fails before its instances end
+   */
+  leaving?: boolean;
+  /**
    * of the AppWorkload that this was said of; one that was made again is judged anew
    */
   uid?: string;
@@ -269,6 +273,10 @@ export interface AppRevision {
    * the revision that served last
    */
   deployed?: number;
+  /**
+   * the revision before it, if this change deployed it: it serves again if it is still there when that one fails
+   */
+  replaced?: number;
   /**
    * builds of the revisions that a rollback can return to
    */

@@ -1,0 +1,70 @@
+// A version that has served fails while the version before still has its instances: that one serves again, and the change has failed.
+
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { configMapType } from '../../../src/lib/api/core.ts';
+import { podType, type Pod } from '../../../src/lib/api/pod-kind.ts';
+import { reported, running, scaled, weights } from './deployment-scene.ts';
+import { upsetBy } from './run-node.ts';
+import { ns, startRunScene, type RunScene } from './run-scene.ts';
+
+let scene: RunScene;
+afterEach(() => scene.stop());
+
+/** How long the instances of the version before stay after their last request. */
+async function drain(seconds: number): Promise<void> {
+  const map = await scene.cluster.get(configMapType, 'cf', 'kf-info');
+  const settings = JSON.parse(map?.data?.['info.json'] ?? '') as object;
+  const data = { 'info.json': JSON.stringify({ ...settings, drainSeconds: seconds }) };
+  await scene.cluster.mergePatch(configMapType, 'cf', 'kf-info', { data });
+}
+
+beforeEach(async () => {
+  scene = await startRunScene();
+  await drain(6);
+  await scene.deploy('good:1', { annotations: { 'kf.cloudfoundry.org/app-rev': '1' } });
+});
+
+const podsOf = (image: string) => scene.cluster.all(podType).filter(({ spec }: Pod) => spec?.containers[0]?.image === image);
+
+async function upset(image: string, how: 'crashing' | null): Promise<void> {
+  for (const { metadata } of podsOf(image))
+    await scene.cluster.mergePatch(podType, ns, metadata.name ?? '', { metadata: { annotations: { [upsetBy]: how } } });
+}
+
+const deployed = () => scene.app()?.status?.revision?.deployed;
+
+test('a version that crashes before the version before has been let go has failed, and that one is deployed again', async () => {
+  await reported(scene, 'deploy-1', 'Serving');
+  await reported(scene, await scene.deploy('good:2'), 'Serving');
+  expect([deployed(), running(scene), weights(scene)]).toEqual([2, { 'good:1': 1, 'good:2': 1 }, { 'good:2': 1 }]);
+  await upset('good:2', 'crashing');
+  await reported(scene, 'deploy-2', 'Failed', { cause: 'exit-code' });
+  await scene.until(() => expect([deployed(), running(scene), weights(scene)]).toEqual([1, { 'good:1': 1 }, { 'good:1': 1 }]));
+  // The next change replaces it as any other.
+  await reported(scene, await scene.deploy('good:3'), 'Serving');
+  expect(deployed()).toBe(3);
+  await scene.until(() => expect(running(scene)).toEqual({ 'good:3': 1 }));
+});
+
+test('a version that crashes after that stays deployed: its instances say how they are', async () => {
+  await drain(1);
+  await reported(scene, 'deploy-1', 'Serving');
+  await reported(scene, await scene.deploy('good:2'), 'Serving');
+  await scene.until(() => expect(running(scene)).toEqual({ 'good:2': 1 }));
+  await upset('good:2', 'crashing');
+  await scene.until(() => expect(scene.web()?.status?.instancesStatus?.['0']?.state).toBe('CRASHED'));
+  expect([scene.app()?.status?.deployment?.phase, deployed()]).toEqual(['Serving', 2]);
+});
+
+test('a version that is scaled up at once grows when the version before has ended, and that one gets no requests again', async () => {
+  await reported(scene, 'deploy-1', 'Serving');
+  await reported(scene, await scene.deploy('good:2'), 'Serving');
+  const seen = new Set<number>();
+  scene.cluster.intercept = () => void seen.add(weights(scene)['good:1'] ?? 0);
+  scene.holdStarts(true);
+  const growing = scaled(scene, 3);
+  await scene.until(() => expect(running(scene)).toEqual({ 'good:2': 3 }));
+  scene.holdStarts(false);
+  await growing;
+  expect([...seen]).toEqual([0]);
+});
