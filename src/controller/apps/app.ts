@@ -191,10 +191,14 @@ function hasNotServed({ generations = [] }: DeploymentStatus): boolean {
 function revisionStatus(app: Stored<CFApp>, revision: AppRevision | undefined, deployment: DeploymentStatus): AppRevision | undefined {
   if (revision === undefined || revision.change !== changeOf(app) || revision.version === 0 || isCanceled(app)) return revision;
   const { replaced, ...now } = revision;
+  const { phase, generations = [] } = deployment;
   const isDeployed = now.deployed === now.version;
-  const servesOn = deployment.generations?.some(({ state, served, instances }) => state === 'Current' && served === true && instances > 0);
-  if (deployment.phase === 'Failed' && isDeployed && replaced !== undefined && servesOn !== true) return { ...now, deployed: replaced };
-  if (deployment.phase !== 'Serving' || isDeployed || hasNotServed(deployment)) return revision;
+  // Another process of the version can fail with its first instances, and this one serves on.
+  const hasFailedLate = phase === 'Failed' && generations.some(({ state, served }) => state === 'Failed' && served === true);
+  if (isDeployed && hasFailedLate && replaced !== undefined) return { ...now, deployed: replaced };
+  const isLetGo = !generations.some(({ state, instances }) => state === 'Old' && instances > 0);
+  if (isDeployed && phase === 'Serving' && isLetGo) return now;
+  if (phase !== 'Serving' || isDeployed || hasNotServed(deployment)) return revision;
   return { ...now, deployed: now.version, ...defined({ replaced: now.deployed }) };
 }
 

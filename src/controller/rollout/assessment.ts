@@ -40,6 +40,10 @@ const surplusMs = 30_000;
 /** A pod that its node has refused or ended is made again at once; that another node takes it is known after this time. */
 const madeAgainMs = 8_000;
 const forgottenMs = 5 * 60_000;
+/** Reasons of an instance that ended or does not answer, and not of its surroundings. */
+const ownFailures: ReadonlySet<string> = new Set(['Crashed', 'OutOfMemory', 'HealthCheckFailed']);
+/** A version before that has not been let go after this time never goes by itself: the one that has replaced it is not judged any more. */
+export const letGoMs = 5 * 60_000;
 const endedByNode: ReadonlySet<CauseCode> = new Set(['node-lost', 'no-room', 'evicted']);
 /** The kubelet checks once a second. It sends an Event for each of the first 25 failures in a row, and only a few Events after that. */
 const checksWithEvent = 25;
@@ -218,7 +222,9 @@ export class Assessor {
     const { problem, instance } = await this.#worst(view, proof);
     if (problem === undefined) return { failed: false, ...awaitedOf(proof) };
     if (problem.lookAgainMs !== undefined) view.lookAgain.push(problem.lookAgainMs);
-    if (!problem.final) return { failed: false, awaited: problem };
+    // Of a version that has served, only its own failures count: the one before still answers while an instance has no room.
+    const counts = before !== 'Serving' || ownFailures.has(problem.reason);
+    if (!problem.final || !counts) return { failed: false, awaited: problem };
     const confirmed = await confirm(view, problem, instance);
     return confirmed === undefined ? { failed: false, awaited: { ...problem, final: false } } : this.#fail(view, confirmed, instance);
   }
@@ -353,8 +359,9 @@ function surplusIn({ instances, hash, desired, workloads }: View): number {
 }
 
 /** The version before still has instances: it takes the requests when the one that has replaced it fails, and that one is judged until it is let go. */
-function mayReturn({ app, canary, workloads, target, process }: View): boolean {
-  const { generations = [] } = process.status?.rollout ?? {};
+function mayReturn({ app, canary, workloads, target, process, context }: View): boolean {
+  const { generations = [], since = '' } = process.status?.rollout ?? {};
+  if (context.now() - Date.parse(since) > letGoMs) return false;
   const isBefore = ({ metadata, spec }: Stored<AppWorkload>): boolean => metadata.uid !== target.metadata.uid && spec.instances > 0;
   const left = workloads.filter(isBefore).map((workload) => generations.find(({ hash }) => hash === generationOf(workload)));
   return left.some((said) => said?.leaving === true || hasServed(said)) && canary === undefined && !isCanceled(app);

@@ -37,6 +37,8 @@ export interface RolloutState {
   canary?: CanaryStep;
   /** False while another process of the app is still on its way: until then the version before is kept, for the case that the change is canceled. */
   decided?: boolean;
+  /** The change has come to serve, a short time ago: the versions before are about to end. */
+  replacing?: boolean;
   /** Requests reach this process through routes. Without routes two versions never run side by side, except for one trial instance. */
   routed: boolean;
   /** Hash of the wanted generation. */
@@ -193,9 +195,14 @@ function weightsOf({ canary }: RolloutState, goal: Generation, shares: ReadonlyM
  * How many instances are wanted now. A version that has replaced the others does not grow while these leave: until all its instances were ready, they would
  * get requests again.
  */
-function wantedBeside({ desired, decided, canary, failed, target }: RolloutState, goal: Generation, others: readonly Generation[]): number {
-  const hasReplaced = decided === true && goal.served && goal.hash === target && !failed && canary === undefined && goal.instances > 0;
-  return hasReplaced && others.some(({ instances }) => instances > 0) ? Math.min(desired, goal.instances) : desired;
+function wantedBeside(
+  { desired, replacing, canary, failed, target, carried }: RolloutState,
+  goal: Generation,
+  others: readonly Generation[],
+): number {
+  const hasReplaced = replacing === true && goal.served && goal.hash === target && !failed && canary === undefined && goal.instances > 0;
+  const leave = others.some(({ instances }) => instances > 0) && others.every(({ hash }) => (carried[hash] ?? 0) === 0);
+  return hasReplaced && leave ? Math.min(desired, goal.instances) : desired;
 }
 
 /** Plans a step with both versions side by side: the new one grows, gets requests, then the old one shrinks. A canary pauses on the way. */

@@ -21,7 +21,7 @@ import { marksOfOther, marksOfTarget, mayServeAgain, type OtherFacts } from './m
 import { noteOf } from './note.ts';
 import { isAnswered, type Proof, type Proofs } from './traffic-probe.ts';
 import { parseWeights, planRollout, printWeights, type Generation, type RolloutPlan } from './planner.ts';
-import { expectationsOf, isLackOfRoom, isLeftOver, Assessor, mostOf, readyOf, type View } from './assessment.ts';
+import { expectationsOf, isLackOfRoom, isLeftOver, letGoMs, Assessor, mostOf, readyOf, type View } from './assessment.ts';
 import { instancesPart, instancesStatus, isRemade, rolloutStatus, withAbsent, type RolloutFacts } from './status.ts';
 import { failedSiblingOf } from './siblings.ts';
 import { isMoving } from './spare.ts';
@@ -245,6 +245,7 @@ export class Rollouts {
           ? ('recreate' as const)
           : ('rolling' as const),
       decided: isAppDecided(view),
+      replacing: isAppDecided(view) && view.context.now() - Date.parse(view.process.status?.rollout?.since ?? '') < letGoMs,
       ...defined({ canary: view.canary }),
       routed: view.routed,
       target: view.hash,

@@ -1,5 +1,6 @@
 // A version that has served fails while the version before still has its instances: that one serves again, and the change has failed.
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { configMapType } from '../../../src/lib/api/core.ts';
 import { podType, type Pod } from '../../../src/lib/api/pod-kind.ts';
@@ -51,9 +52,23 @@ test('a version that crashes after that stays deployed: its instances say how th
   await reported(scene, 'deploy-1', 'Serving');
   await reported(scene, await scene.deploy('good:2'), 'Serving');
   await scene.until(() => expect(running(scene)).toEqual({ 'good:2': 1 }));
+  await scene.until(() => expect(scene.app()?.status?.revision).not.toHaveProperty('replaced'));
   await upset('good:2', 'crashing');
   await scene.until(() => expect(scene.web()?.status?.instancesStatus?.['0']?.state).toBe('CRASHED'));
   expect([scene.app()?.status?.deployment?.phase, deployed()]).toEqual(['Serving', 2]);
+});
+
+test('a version whose instance is deleted then, and has no room, has not failed: the version before answers until there is room', async () => {
+  await reported(scene, 'deploy-1', 'Serving');
+  await reported(scene, await scene.deploy('good:2'), 'Serving');
+  scene.limitPods(1);
+  for (const { metadata } of podsOf('good:2')) await scene.cluster.delete(podType, ns, metadata.name ?? '');
+  await scene.until(() => expect(weights(scene)).toEqual({ 'good:1': 1 }));
+  // A quota is final after 5 s.
+  await sleep(8_000);
+  expect([scene.app()?.status?.deployment?.phase, deployed(), running(scene)]).toEqual(['Serving', 2, { 'good:1': 1, 'good:2': 1 }]);
+  scene.limitPods(Infinity);
+  await scene.until(() => expect(running(scene)).toEqual({ 'good:2': 1 }));
 });
 
 test('a version that is scaled up at once grows when the version before has ended, and that one gets no requests again', async () => {
