@@ -367,7 +367,8 @@ function mayReturn({ app, canary, workloads, target, process, context }: View): 
   return left.some((said) => said?.leaving === true || hasServed(said)) && canary === undefined && !isCanceled(app);
 }
 
-function ownOf({ instances, hash }: View): Instance[] {
+/** The instances of the wanted version that are not ending. */
+export function ownOf({ instances, hash }: View): Instance[] {
   return instances.filter(({ generation, ending }) => generation === hash && !ending);
 }
 

@@ -9,6 +9,13 @@ import type { Instance } from '../instances/instances.ts';
  */
 const steadyMs = 1_000;
 
+/** Whoever has crashed once some seconds after its start, and runs again, often does it again as soon. */
+const relapseMs = 20_000;
+
+/** When instances that have been restarted count as steady again, in milliseconds of their nodes' clocks; 0 when none was restarted. */
+export const steadyFrom = (instances: readonly Instance[]): number =>
+  Math.max(0, ...instances.map(({ restarts, startedAt = 0 }) => (restarts > 0 ? startedAt + relapseMs : 0)));
+
 /** What is known of some instances. */
 export interface Steady {
   count: number;

@@ -21,11 +21,11 @@ import { marksOfOther, marksOfTarget, mayServeAgain, type OtherFacts } from './m
 import { noteOf } from './note.ts';
 import { isAnswered, type Proof, type Proofs } from './traffic-probe.ts';
 import { parseWeights, planRollout, printWeights, type Generation, type RolloutPlan } from './planner.ts';
-import { expectationsOf, isLackOfRoom, isLeftOver, letGoMs, Assessor, mostOf, readyOf, type View } from './assessment.ts';
+import { expectationsOf, isLackOfRoom, isLeftOver, letGoMs, ownOf, Assessor, mostOf, readyOf, type View } from './assessment.ts';
 import { instancesPart, instancesStatus, isRemade, rolloutStatus, withAbsent, type RolloutFacts } from './status.ts';
 import { failedSiblingOf } from './siblings.ts';
 import { isMoving } from './spare.ts';
-import { Steadiness } from './steadiness.ts';
+import { steadyFrom, Steadiness } from './steadiness.ts';
 import { hasServed, isUntouched } from './untouched.ts';
 import { failureOf, keepVerdict } from './verdict.ts';
 import { defined } from '../../lib/defined.ts';
@@ -188,12 +188,9 @@ export class Rollouts {
       if (text !== undefined) view.lookAgain.push(settleMs(view.context));
       return undefined;
     }
-    const left = known.since + settleMs(view.context) - now;
-    if (left > 0) {
-      view.lookAgain.push(left);
-      return undefined;
-    }
-    return isLoadedBy(view) ? parseWeights(text) : undefined;
+    const left = Math.max(known.since + settleMs(view.context), isReplacing(view) ? steadyFrom(ownOf(view)) : 0) - now;
+    if (left > 0) view.lookAgain.push(left);
+    return left <= 0 && isLoadedBy(view) ? parseWeights(text) : undefined;
   }
 
   /** Ready instances of the target. While it has no requests, they count when they stay ready, as long as a version that has requests can answer them. */
@@ -245,7 +242,7 @@ export class Rollouts {
           ? ('recreate' as const)
           : ('rolling' as const),
       decided: isAppDecided(view),
-      replacing: isAppDecided(view) && view.context.now() - Date.parse(view.process.status?.rollout?.since ?? '') < letGoMs,
+      replacing: isReplacing(view),
       ...defined({ canary: view.canary }),
       routed: view.routed,
       target: view.hash,
@@ -348,3 +345,7 @@ export class Rollouts {
 function isAppDecided({ app: { status }, deployId }: View): boolean {
   return status?.deployment?.id === deployId && status.deployment.phase === 'Serving';
 }
+
+/** It came to serve a short time ago, so the version before may still leave. */
+const isReplacing = (view: View): boolean =>
+  isAppDecided(view) && view.context.now() - Date.parse(view.process.status?.rollout?.since ?? '') < letGoMs;

@@ -27,7 +27,7 @@ beforeEach(async () => {
 
 const podsOf = (image: string) => scene.cluster.all(podType).filter(({ spec }: Pod) => spec?.containers[0]?.image === image);
 
-async function upset(image: string, how: 'crashing' | null): Promise<void> {
+async function upset(image: string, how: 'restarted' | 'crashing' | null): Promise<void> {
   for (const { metadata } of podsOf(image))
     await scene.cluster.mergePatch(podType, ns, metadata.name ?? '', { metadata: { annotations: { [upsetBy]: how } } });
 }
@@ -56,6 +56,22 @@ test('a version that crashes after that stays deployed: its instances say how th
   await upset('good:2', 'crashing');
   await scene.until(() => expect(scene.web()?.status?.instancesStatus?.['0']?.state).toBe('CRASHED'));
   expect([scene.app()?.status?.deployment?.phase, deployed()]).toEqual(['Serving', 2]);
+});
+
+test('the version before stays longer beside one that has crashed once: the next crash comes about as late', async () => {
+  await drain(2);
+  await reported(scene, 'deploy-1', 'Serving');
+  await reported(scene, await scene.deploy('good:2'), 'Serving');
+  await upset('good:2', 'restarted');
+  await scene.until(() => expect(weights(scene)).toEqual({ 'good:1': 1 }));
+  await upset('good:2', null);
+  await scene.until(() => expect(weights(scene)).toEqual({ 'good:2': 1 }));
+  // Without the crash it would go a second after that.
+  await sleep(4_000);
+  expect(running(scene)).toEqual({ 'good:1': 1, 'good:2': 1 });
+  await upset('good:2', 'crashing');
+  await reported(scene, 'deploy-2', 'Failed', { cause: 'exit-code' });
+  await scene.until(() => expect([deployed(), running(scene)]).toEqual([1, { 'good:1': 1 }]));
 });
 
 test('a version whose instance is deleted then, and has no room, has not failed: the version before answers until there is room', async () => {

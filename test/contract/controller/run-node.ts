@@ -20,7 +20,8 @@ export const upsetBy = 'test/upset';
  * Behaviour by the name of the image: `good:1` answers, `mute:1` is ready and answers nothing, `down:1` is ready and answers 503, `crash:1` ends at once, `silent:1` runs and never answers.
  * Process web of `half:1` answers, and its other processes end as soon as web serves. `tight:1` answers, unless it has only 16 MiB: then it ends at once.
  * Of `lame:1` two instances answer, and each further one ends at once. `shaky:1` is ready, then not for a moment, and then stays ready.
- * A pod of `good:1` with {@link upsetBy} is not ready (`unready`), or waits for its next start after several crashes (`crashing`).
+ * A pod of `good:1` with {@link upsetBy} is not ready (`unready`), has crashed once and starts again (`restarted`), or waits for its next start after
+ * several crashes (`crashing`).
  */
 export class Node {
   readonly #cluster: MemoryCluster;
@@ -205,6 +206,10 @@ function upsetStatus(status: Container | undefined, behaviour: string, now: stri
   if (status?.ready !== true) return undefined;
   if (behaviour.endsWith('unready')) return ready({ ...status, ready: false }, now, '192.0.2.1');
   const ended = { exitCode: 3, reason: 'Error', startedAt: now, finishedAt: now };
+  if (behaviour.endsWith('restarted')) {
+    const again = { state: { running: { startedAt: now } }, lastState: { terminated: ended }, restartCount: 1 };
+    return ready({ ...status, ...again, ready: false, started: false }, now, '192.0.2.1');
+  }
   const state = { state: { waiting: { reason: 'CrashLoopBackOff' } }, lastState: { terminated: ended } };
   return ready({ ...status, ...state, ready: false, started: false, restartCount: 4 }, now, '192.0.2.1');
 }
