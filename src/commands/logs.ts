@@ -34,7 +34,7 @@ export default class Logs extends KfCommand<void> {
       summary: 'only lines since then: 90s, 10m, 2h, 1d, or a time',
       helpValue: 'TIME',
     })(),
-    summary: Flags.boolean({ summary: 'end with the numbers of lines and of gaps' }),
+    summary: Flags.boolean({ summary: 'end with the numbers of lines, gaps and unread logs' }),
   };
 
   #lines = 0;

@@ -43,7 +43,7 @@ const forgottenMs = 5 * 60_000;
 /** Reasons of an instance that ended or does not answer, and not of its surroundings. */
 const ownFailures: ReadonlySet<string> = new Set(['Crashed', 'OutOfMemory', 'HealthCheckFailed']);
 /** A version before that has not been let go after this time never goes by itself: the one that has replaced it is not judged any more. */
-export const letGoMs = 5 * 60_000;
+const letGoMs = 5 * 60_000;
 const endedByNode: ReadonlySet<CauseCode> = new Set(['node-lost', 'no-room', 'evicted']);
 /** The kubelet checks once a second. It sends an Event for each of the first 25 failures in a row, and only a few Events after that. */
 const checksWithEvent = 25;
@@ -224,7 +224,12 @@ export class Assessor {
     if (problem.lookAgainMs !== undefined) view.lookAgain.push(problem.lookAgainMs);
     // Of a version that has served, only its own failures count: the one before still answers while an instance has no room.
     const counts = before !== 'Serving' || ownFailures.has(problem.reason);
-    if (!problem.final || !counts) return { failed: false, awaited: problem };
+    if (!problem.final || !counts)
+      return {
+        failed: false,
+        awaited: problem,
+        ...defined({ absent: before === 'Serving' && instance === undefined ? problem : undefined }),
+      };
     const confirmed = await confirm(view, problem, instance);
     return confirmed === undefined ? { failed: false, awaited: { ...problem, final: false } } : this.#fail(view, confirmed, instance);
   }
@@ -266,7 +271,7 @@ export class Assessor {
       .flatMap((instance) =>
         instance.problem === undefined ? [] : [{ instance, problem: this.#unlessItPasses(view, instance, instance.problem) }],
       )
-      .toSorted((a, b) => Number(b.problem.final) - Number(a.problem.final));
+      .toSorted((a, b) => rankOf(b.problem) - rankOf(a.problem));
     if (worst !== undefined) return worst;
     const missing = await this.#missingInstances(view, view.target, own.length);
     if (missing === undefined) return {};
@@ -349,6 +354,9 @@ export class Assessor {
   }
 }
 
+/** Of what is final, what an instance did by itself says more than what its surroundings lack. */
+const rankOf = ({ final, reason }: Problem): number => (final ? (ownFailures.has(reason) ? 2 : 1) : 0);
+
 const keyOfEnds = ({ target, deployId }: View, { index }: Instance): string => `${target.metadata.uid}/${deployId}/${String(index)}`;
 
 /** How many instances stay beyond those wanted. The spare of a version that moves stays as long as that serves. */
@@ -358,10 +366,17 @@ function surplusIn({ instances, hash, desired, workloads }: View): number {
   return staying.length - desired - spares;
 }
 
+/** It came to serve, in its last change, a short time ago: the version before may still leave. */
+export function servesSinceShort({ process, context }: Pick<View, 'process' | 'context'>): boolean {
+  const { phase, since = '' } = process.status?.rollout ?? {};
+  return phase === 'Serving' && context.now() - Date.parse(since) <= letGoMs;
+}
+
 /** The version before still has instances: it takes the requests when the one that has replaced it fails, and that one is judged until it is let go. */
-function mayReturn({ app, canary, workloads, target, process, context }: View): boolean {
-  const { generations = [], since = '' } = process.status?.rollout ?? {};
-  if (context.now() - Date.parse(since) > letGoMs) return false;
+function mayReturn(view: View): boolean {
+  const { app, canary, workloads, target, process } = view;
+  if (!servesSinceShort(view)) return false;
+  const { generations = [] } = process.status?.rollout ?? {};
   const isBefore = ({ metadata, spec }: Stored<AppWorkload>): boolean => metadata.uid !== target.metadata.uid && spec.instances > 0;
   const left = workloads.filter(isBefore).map((workload) => generations.find(({ hash }) => hash === generationOf(workload)));
   return left.some((said) => said?.leaving === true || hasServed(said)) && canary === undefined && !isCanceled(app);

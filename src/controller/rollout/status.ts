@@ -263,7 +263,7 @@ const textOfRefusal = ({ reason, message }: DeploymentStatus): string | undefine
   reason === 'QuotaExceeded' || reason === 'GenerationRefused' ? message : undefined;
 
 /** A version of an earlier change: what it came to there says nothing about it in this one. One that failed before it served has not served. */
-function asEarlier({ verified, untouched: _untouched, ...generation }: GenerationStatus): GenerationStatus {
+function asEarlier({ verified, untouched: _untouched, leaving: _leaving, ...generation }: GenerationStatus): GenerationStatus {
   const answered = generation.state !== 'Failed' || generation.served === true ? verified : undefined;
   return { ...generation, ...defined({ verified: answered }), state: 'Old' };
 }

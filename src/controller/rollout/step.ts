@@ -21,7 +21,7 @@ import { marksOfOther, marksOfTarget, mayServeAgain, type OtherFacts } from './m
 import { noteOf } from './note.ts';
 import { isAnswered, type Proof, type Proofs } from './traffic-probe.ts';
 import { parseWeights, planRollout, printWeights, type Generation, type RolloutPlan } from './planner.ts';
-import { expectationsOf, isLackOfRoom, isLeftOver, letGoMs, ownOf, Assessor, mostOf, readyOf, type View } from './assessment.ts';
+import { expectationsOf, isLackOfRoom, isLeftOver, ownOf, servesSinceShort, Assessor, mostOf, readyOf, type View } from './assessment.ts';
 import { instancesPart, instancesStatus, isRemade, rolloutStatus, withAbsent, type RolloutFacts } from './status.ts';
 import { failedSiblingOf } from './siblings.ts';
 import { isMoving } from './spare.ts';
@@ -346,6 +346,5 @@ function isAppDecided({ app: { status }, deployId }: View): boolean {
   return status?.deployment?.id === deployId && status.deployment.phase === 'Serving';
 }
 
-/** It came to serve a short time ago, so the version before may still leave. */
-const isReplacing = (view: View): boolean =>
-  isAppDecided(view) && view.context.now() - Date.parse(view.process.status?.rollout?.since ?? '') < letGoMs;
+/** The whole app serves by its change, and this process since a short time. */
+const isReplacing = (view: View): boolean => isAppDecided(view) && servesSinceShort(view);

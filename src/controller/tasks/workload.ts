@@ -46,10 +46,11 @@ export const taskWorkloadReconciler: Reconciler = {
     const known = ownOf(workload, present);
     const pods = context.stores.of(podType).by(podsByTask.name, key);
     // The pod of an earlier run with the same name may take its time to end.
-    const pod = known === undefined ? pods[0] : pods.find((one) => !isOfEarlier(one, known));
+    const podOf = (job: Stored<Job> | undefined): Stored<Pod> | undefined =>
+      job === undefined ? pods[0] : pods.find((pod) => !isOfEarlier(pod, job));
     if (has(conditionTypes.succeeded) || has(conditionTypes.failed)) {
       await letGo(context, known, has(conditionTypes.failed));
-      return abandon(context, pod);
+      return abandon(context, podOf(known));
     }
     if (known === undefined && !has(conditionTypes.started)) {
       // The garbage collector deletes the Job of an earlier run, and the watch reports that.
@@ -67,7 +68,7 @@ export const taskWorkloadReconciler: Reconciler = {
       await (has(conditionTypes.started) ? release(context, workload, job) : write(context, workload, started));
       return undefined;
     }
-    return observe(context, workload, job, pod);
+    return observe(context, workload, job, podOf(job));
   },
 };
 

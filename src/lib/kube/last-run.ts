@@ -37,7 +37,8 @@ const withLastLines = ({ head, omitted, tail }: LogEnds, last: readonly string[]
 });
 
 /**
- * The first and last lines of a run of a container. It is read to its end, and only the lines that are returned are kept meanwhile.
+ * The first and last lines of a run of a container. It is read to its end, or as far as 16 MiB and then its last lines, and only the lines that are
+ * returned are kept meanwhile.
  * @param status left out: it is not known, and the present run is read
  */
 export async function readLastRun(
@@ -59,7 +60,9 @@ export async function readLastRun(
       return { ...(await endsOf(linesFrom(part, { keepRest: true, longest: longestLine }), size)), isCut };
     };
     const { isCut, ...ends } = await endsBy();
-    return isCut ? withLastLines(ends, (await endsBy(size.tail - 1)).tail) : ends;
+    if (!isCut) return ends;
+    const last = await endsBy(size.tail - 1).catch(() => noLines);
+    return withLastLines(ends, last.tail);
   };
   if (!hasPrevious) return mayBePresent ? read(false) : noLines;
   const isRefused = (error: unknown): LogEnds => {

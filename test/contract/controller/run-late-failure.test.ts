@@ -6,6 +6,7 @@ import { configMapType } from '../../../src/lib/api/core.ts';
 import { podType, type Pod } from '../../../src/lib/api/pod-kind.ts';
 import { reported, running, scaled, weights } from './deployment-scene.ts';
 import { upsetBy } from './run-node.ts';
+import { settled } from './settled.ts';
 import { ns, startRunScene, type RunScene } from './run-scene.ts';
 
 let scene: RunScene;
@@ -55,15 +56,16 @@ test('a version that crashes after that stays deployed: its instances say how th
   await scene.until(() => expect(scene.app()?.status?.revision).not.toHaveProperty('replaced'));
   await upset('good:2', 'crashing');
   await scene.until(() => expect(scene.web()?.status?.instancesStatus?.['0']?.state).toBe('CRASHED'));
+  await settled(scene.cluster);
   expect([scene.app()?.status?.deployment?.phase, deployed()]).toEqual(['Serving', 2]);
 });
 
 test('the version before stays longer beside one that has crashed once: the next crash comes about as late', async () => {
-  await drain(2);
   await reported(scene, 'deploy-1', 'Serving');
   await reported(scene, await scene.deploy('good:2'), 'Serving');
   await upset('good:2', 'restarted');
   await scene.until(() => expect(weights(scene)).toEqual({ 'good:1': 1 }));
+  await drain(2);
   await upset('good:2', null);
   await scene.until(() => expect(weights(scene)).toEqual({ 'good:2': 1 }));
   // Without the crash it would go a second after that.

@@ -61,7 +61,8 @@ export async function waitUntilServing(
     if (verb === 'start' && error instanceof KfError && error.code === 'start') return waitForFallback(session, app, deployId, error);
     const isAbsent = error instanceof KfError && error.code === 'accepted';
     const done = isAbsent && instead !== undefined && (await instead.act(session, app));
-    if (done === 'taken-up') return waitUntilServing(session, app, deployId, { wait });
+    // A controller may leave again, and a start may end with the version before; a restart is not begun anew.
+    if (done === 'taken-up') return waitUntilServing(session, app, deployId, verb === 'start' ? { verb, wait } : { wait });
     if (!done) throw error;
     return app;
   }
