@@ -131,13 +131,27 @@ describe('an app', () => {
     await scene.ok('restart', 'shop', '--strategy', 'canary');
     const unknown = "App 'shop' runs; its canary deployment is paused at step 1 of 1 (one instance).";
     expect(await asJson('shop')).toMatchObject({ state: 'well', message: unknown });
+    // An instance that ended meanwhile is told with it.
+    await crashed();
+    expect(await asJson('shop')).toMatchObject({
+      cause: 'exit-code',
+      message: expect.stringMatching(
+        /^Instance 0 runs, and ended once, at .*: APP\/PROC\/WEB: Exited with status 7\. App 'shop' runs; its canary/,
+      ) as string,
+      next: ['kf continue-deployment shop', 'kf cancel-deployment shop'],
+    });
   });
 
-  it('whose instance ended once and runs again is well, with the cause and the command', async () => {
-    await scene.ok(...push);
+  /** The record of events says that instance 0 of web has ended. */
+  async function crashed(): Promise<void> {
     const description = 'index: 0, reason: CRASHED, instance: shop-0, exit_description: APP/PROC/WEB: Exited with status 7, exit_status: 7';
     const data = { 1: JSON.stringify({ time: new Date().toISOString(), type: 'app.crash', actor: '', description }) };
     await scene.cluster.add(configMapType, { metadata: { name: eventsName(nameOf(scene.app())), namespace: ns }, data });
+  }
+
+  it('whose instance ended once and runs again is well, with the cause and the command', async () => {
+    await scene.ok(...push);
+    await crashed();
     expect(await asJson('shop')).toMatchObject({
       state: 'well',
       cause: 'exit-code',

@@ -253,7 +253,12 @@ async function whyAsItIs(session: SpaceSession, parts: Parts): Promise<WhyDetail
   if (build !== undefined && isUnderWay(build)) return whyBuild(session, app, build);
   const isToRun = finding.state === 'well' && !isStopped;
   const end = isToRun ? await recordedEnd(session, app, processes) : undefined;
-  return explain(session, parts, end ?? finding);
+  return explain(session, parts, end === undefined ? finding : withPause(end, finding));
+}
+
+/** An instance that has ended is told beside a paused canary, which may be why: its user decides about that. */
+function withPause(end: Finding, { message, next }: Finding): Finding {
+  return next === undefined ? end : { ...end, message: `${end.message} ${message}`, next };
 }
 
 /** Why a revision failed, by what the controller has kept. @throws KfError `not-found` */
