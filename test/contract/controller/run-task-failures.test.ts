@@ -8,6 +8,7 @@ import type { TaskFailure, TaskOutput } from '../../../src/lib/api/types.generat
 import { apiError } from '../../support/memory-cluster.ts';
 import { expectNoMoreWork, settled } from './settled.ts';
 import {
+  areTrue,
   cluster,
   condition,
   ended,
@@ -232,13 +233,7 @@ describe('a task that succeeded', () => {
 
   test('whose run is deleted before its lines were copied says so', async () => {
     await stop();
-    const conditions = ['Started', 'Succeeded'].map((type) => ({
-      type,
-      status: 'True' as const,
-      reason: 'Done',
-      message: '',
-      lastTransitionTime: '',
-    }));
+    const conditions = areTrue('Started', 'Succeeded');
     await cluster.mergePatch(
       kinds.taskWorkload,
       ns,
@@ -267,13 +262,7 @@ describe('a task that succeeded', () => {
     await stop();
     await givePod('task-1', ended(0, 'Completed'), 'Succeeded');
     await endJob('task-1', 'Complete');
-    const conditions = ['Started', 'Succeeded'].map((type) => ({
-      type,
-      status: 'True' as const,
-      reason: 'Done',
-      message: '',
-      lastTransitionTime: '',
-    }));
+    const conditions = areTrue('Started', 'Succeeded');
     const kept = { ...place, logTail: ['42 rows'] };
     await cluster.mergePatch(kinds.taskWorkload, ns, 'task-1', { status: { conditions, output: kept } }, { subresource: 'status' });
     await cluster.mergePatch(kinds.task, ns, 'task-1', { spec: { canceled: true } });

@@ -6,6 +6,7 @@ import { kinds } from '../../../src/lib/api/group.ts';
 import { info } from './build-scene.ts';
 import { isElection, settled } from './settled.ts';
 import {
+  areTrue,
   cluster,
   condition,
   ended,
@@ -169,13 +170,7 @@ describe('a task that begins', () => {
       metadata: { name: 'again', namespace: ns, ownerReferences },
       spec: workloadSpec,
     });
-    const conditions = ['Started', 'Succeeded'].map((type) => ({
-      type,
-      status: 'True' as const,
-      reason: 'Done',
-      message: '',
-      lastTransitionTime: '',
-    }));
+    const conditions = areTrue('Started', 'Succeeded');
     await cluster.mergePatch(kinds.taskWorkload, ns, 'again', { status: { conditions } }, { subresource: 'status' });
     await makeTask('again');
     await until(() => expect(condition('again', 'Ready')?.reason).toBe('TaskWorkloadLeft'));

@@ -132,3 +132,7 @@ export async function releasedTask(name: string): Promise<void> {
 }
 
 export const ended = (exitCode: number, reason: string) => ({ terminated: { exitCode, reason } });
+
+/** Conditions of these types, all True. */
+export const areTrue = (...types: string[]) =>
+  types.map((type) => ({ type, status: 'True' as const, reason: 'Done', message: '', lastTransitionTime: '' }));
