@@ -145,7 +145,9 @@ export class Rollouts {
       return proof;
     }
     const oldest = Math.min(...own.map(({ readySince }) => readySince ?? context.now()));
-    const left = view.target.spec.startupProbe === undefined ? oldest + stableMs - context.now() : 0;
+    // Nothing but time shows that it works. After a crash that takes longer: its next run can last as long as the first.
+    const provenAt = Math.max(oldest + stableMs, steadyFrom(own));
+    const left = view.target.spec.startupProbe === undefined ? provenAt - context.now() : 0;
     if (left <= 0) return { state: 'proven', through: 'instance' };
     view.lookAgain.push(left);
     return { state: 'awaited', message: 'The new version runs; waiting to see if it keeps running.' };

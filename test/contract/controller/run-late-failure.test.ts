@@ -3,8 +3,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { configMapType } from '../../../src/lib/api/core.ts';
+import { labels } from '../../../src/lib/api/group.ts';
 import { podType, type Pod } from '../../../src/lib/api/pod-kind.ts';
-import { reported, running, scaled, weights } from './deployment-scene.ts';
+import { processOf, reported, running, scaled, wanted, weights } from './deployment-scene.ts';
 import { upsetBy } from './run-node.ts';
 import { settled } from './settled.ts';
 import { ns, startRunScene, type RunScene } from './run-scene.ts';
@@ -28,8 +29,8 @@ beforeEach(async () => {
 
 const podsOf = (image: string) => scene.cluster.all(podType).filter(({ spec }: Pod) => spec?.containers[0]?.image === image);
 
-async function upset(image: string, how: 'restarted' | 'crashing' | null): Promise<void> {
-  for (const { metadata } of podsOf(image))
+async function upset(pods: readonly Pod[], how: 'restarted' | 'crashing' | null): Promise<void> {
+  for (const { metadata } of pods)
     await scene.cluster.mergePatch(podType, ns, metadata.name ?? '', { metadata: { annotations: { [upsetBy]: how } } });
 }
 
@@ -39,7 +40,7 @@ test('a version that crashes before the version before has been let go has faile
   await reported(scene, 'deploy-1', 'Serving');
   await reported(scene, await scene.deploy('good:2'), 'Serving');
   expect([deployed(), running(scene), weights(scene)]).toEqual([2, { 'good:1': 1, 'good:2': 1 }, { 'good:2': 1 }]);
-  await upset('good:2', 'crashing');
+  await upset(podsOf('good:2'), 'crashing');
   await reported(scene, 'deploy-2', 'Failed', { cause: 'exit-code' });
   await scene.until(() => expect([deployed(), running(scene), weights(scene)]).toEqual([1, { 'good:1': 1 }, { 'good:1': 1 }]));
   // The next change replaces it as any other.
@@ -54,7 +55,7 @@ test('a version that crashes after that stays deployed: its instances say how th
   await reported(scene, await scene.deploy('good:2'), 'Serving');
   await scene.until(() => expect(running(scene)).toEqual({ 'good:2': 1 }));
   await scene.until(() => expect(scene.app()?.status?.revision).not.toHaveProperty('replaced'));
-  await upset('good:2', 'crashing');
+  await upset(podsOf('good:2'), 'crashing');
   await scene.until(() => expect(scene.web()?.status?.instancesStatus?.['0']?.state).toBe('CRASHED'));
   await settled(scene.cluster);
   expect([scene.app()?.status?.deployment?.phase, deployed()]).toEqual(['Serving', 2]);
@@ -63,15 +64,15 @@ test('a version that crashes after that stays deployed: its instances say how th
 test('the version before stays longer beside one that has crashed once: the next crash comes about as late', async () => {
   await reported(scene, 'deploy-1', 'Serving');
   await reported(scene, await scene.deploy('good:2'), 'Serving');
-  await upset('good:2', 'restarted');
+  await upset(podsOf('good:2'), 'restarted');
   await scene.until(() => expect(weights(scene)).toEqual({ 'good:1': 1 }));
   await drain(2);
-  await upset('good:2', null);
+  await upset(podsOf('good:2'), null);
   await scene.until(() => expect(weights(scene)).toEqual({ 'good:2': 1 }));
   // Without the crash it would go a second after that.
   await sleep(4_000);
   expect(running(scene)).toEqual({ 'good:1': 1, 'good:2': 1 });
-  await upset('good:2', 'crashing');
+  await upset(podsOf('good:2'), 'crashing');
   await reported(scene, 'deploy-2', 'Failed', { cause: 'exit-code' });
   await scene.until(() => expect([deployed(), running(scene)]).toEqual([1, { 'good:1': 1 }]));
 });
@@ -100,4 +101,22 @@ test('a version that is scaled up at once grows when the version before has ende
   scene.holdStarts(false);
   await growing;
   expect([...seen]).toEqual([0]);
+});
+
+test('a worker that has crashed once is waited for longer: a next run of six seconds is no start', async () => {
+  const processTypes = ['web', 'worker'];
+  await reported(scene, await scene.deploy('good:1', { processTypes }), 'Serving');
+  await wanted(scene, 'worker');
+  await scene.until(() => expect(processOf(scene, 'worker')?.status?.rollout?.generations).toMatchObject([{ served: true }]));
+  const id = await scene.deploy('good:2', { processTypes });
+  const workers = () => podsOf('good:2').filter(({ metadata }) => metadata.labels?.[labels.processType] === 'worker');
+  await scene.until(() => expect(workers()[0]?.status?.containerStatuses?.[0]?.ready).toBe(true));
+  await upset(workers(), 'restarted');
+  await scene.until(() => expect(workers()[0]?.status?.containerStatuses?.[0]?.restartCount).toBe(1));
+  await upset(workers(), null);
+  await sleep(7_000);
+  expect(scene.app()?.status?.deployment).toMatchObject({ id, phase: expect.not.stringMatching('Serving') as string });
+  await upset(workers(), 'crashing');
+  await reported(scene, id, 'Failed', { cause: 'exit-code', process: 'worker' });
+  await scene.until(() => expect([deployed(), running(scene), running(scene, 'worker')]).toEqual([1, { 'good:1': 1 }, { 'good:1': 1 }]));
 });
