@@ -3,7 +3,7 @@
 import type { Stored } from '../../lib/api/object.ts';
 import { isReady } from '../../lib/api/conditions.ts';
 import { configMapType, secretType, type Secret } from '../../lib/api/core.ts';
-import { reasons } from '../../lib/api/group.ts';
+import { kinds, reasons } from '../../lib/api/group.ts';
 import { changeOf } from '../../lib/api/held.ts';
 import { defaultGraceSeconds } from '../../lib/api/kf-info.ts';
 import { readRecords, revisionsName, settingsIn } from '../../lib/api/revisions.ts';
@@ -117,7 +117,11 @@ async function createOne(context: Context, workload: Stored<AppWorkload>, secret
       if (!isAlreadyExists(error) || tries === mostTries) throw error;
     }
     const present = await context.cluster.get(secretType, namespace, name, context.signal);
-    if (present !== undefined && isOwnedBy(present, workload)) return;
+    // Policy kf-people-records keeps people from naming an owner of this kind; they can give its uid to an owner of another kind.
+    const isOwn = present?.metadata.ownerReferences?.some(
+      ({ kind, uid }) => kind === kinds.appWorkload.kind && uid === workload.metadata.uid,
+    );
+    if (isOwn === true) return;
     const uid = present?.metadata.uid;
     if (uid !== undefined) await context.cluster.delete(secretType, namespace, name, { uid, signal: context.signal });
   }

@@ -56,6 +56,28 @@ test('an AppWorkload is created again with its own Secrets, and evaluated from t
   expect(frozenEnv()?.data?.['COLOUR']).toBe(base64('red'));
 });
 
+test("a Secret of another owner's kind that has the AppWorkload's uid is replaced by the frozen environment", async () => {
+  const create = scene.cluster.create.bind(scene.cluster);
+  let forged: Secret | undefined;
+  scene.cluster.create = async (type, object) => {
+    const owner = object.metadata.ownerReferences?.[0];
+    if (
+      type.kind === 'Secret' &&
+      owner?.kind === 'AppWorkload' &&
+      object.metadata.name?.endsWith('-env') === true &&
+      forged === undefined
+    ) {
+      const metadata = { ...object.metadata, ownerReferences: [{ ...owner, apiVersion: 'example.com/v1', kind: 'None' }] };
+      forged = { ...(object as Secret), metadata, data: { COLOUR: base64('forged') } };
+      await create(secretType, forged);
+    }
+    return create(type, object);
+  };
+  await serving(await scene.deploy('good:1'));
+  expect(forged).toBeDefined();
+  expect(frozenEnv()?.data?.['COLOUR']).toBe(base64('red'));
+});
+
 test('a StatefulSet that the garbage collector forgot goes when its AppWorkload was made again under the same name', async () => {
   const id = await scene.deploy('good:1');
   await serving(id);
