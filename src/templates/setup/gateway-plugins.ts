@@ -21,7 +21,7 @@ summary: ${plugin.summary}
 testData: {}
 `;
 
-/** Has all plugins, whether they are used or not: the gateway that still runs while setup changes it reads this file again at once. */
+/** Has all plugins, whether they are used or not: a gateway of an earlier kf, which still runs while setup changes it, reads this file again at once. */
 const dynamic = ['http:', '  middlewares:', ...plugins.map(({ name }) => `    ${name}: { plugin: { ${name}: {} } }`), ''].join('\n');
 
 interface PlacedFile {
@@ -52,6 +52,9 @@ export const gatewayPlugins = {
       // Without it Traefik goes on without its plugins, and answers 404 to everything.
       '--experimental.abortonpluginfailure=true',
       `--providers.file.filename=${folder}/dynamic.yml`,
+      // The annotation below starts the pod anew when the files change. A watch needs an inotify instance, of which a user ID has often 128 per
+      // node. Without a free one Traefik would not read the file at all, and answer 404 to everything.
+      '--providers.file.watch=false',
       ...entryPoints.map((point) => `--entrypoints.${point}.http.middlewares=${used.map(({ name }) => `${name}@file`).join(',')}`),
     ];
   },

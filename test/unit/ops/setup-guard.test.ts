@@ -29,6 +29,10 @@ test('every entry point uses the guard unless it is switched off, and a gateway 
   expect(argumentsOf({})).toContain('--experimental.abortonpluginfailure=true');
 });
 
+test('the gateway needs no inotify instance, of which all pods of its user have a limited number on a node', () => {
+  expect(argumentsOf({})).toContain('--providers.file.watch=false');
+});
+
 test.each([{ gateway: 'infra/public' }, { gatewayClass: 'istio' }])('the gateway of %j is not one that has the guard', (other) => {
   const name = other.gateway ?? other.gatewayClass;
   const message = `Incorrect Usage: 'gatewayGuard' needs the gateway that kf installs, and '${name}' is another one.`;
