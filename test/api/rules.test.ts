@@ -99,6 +99,16 @@ describe('names', () => {
   });
 });
 
+describe('the user of a process', () => {
+  test.each(['', 'node', '1000', '609010'])('can be %j', async (user) => {
+    expect(await create('CFProcess', { user })).toBe('accepted');
+  });
+
+  test.each(['60901', '0060901'])("cannot be %j, the user of kf's own pods", async (user) => {
+    expect(await create('CFProcess', { user })).toContain("Only kf's own pods run as the user 60901");
+  });
+});
+
 describe('a host', () => {
   test.each(['shop', 'SHOP', 'a-1', 'x', '*', 'h'.repeat(63)])('can be %j', async (host) => {
     expect(await create('CFRoute', { host })).toBe('accepted');

@@ -1,5 +1,6 @@
 // Orgs, spaces, apps, and their builds, processes and tasks. Fields: contract 4.1-4.6 and 4.9; kf's own: docs/internals.md.
 
+import { ownUserId } from '../../src/templates/pod-security.ts';
 import {
   age,
   boolean,
@@ -15,6 +16,7 @@ import {
   object,
   oneOf,
   readyColumn,
+  rules,
   string,
   time,
   updatedAt,
@@ -253,7 +255,10 @@ const process: Kind = {
       data: object({ httpEndpoint: string({ maxLength: sizes.url }), invocationTimeoutSeconds: seconds, intervalSeconds: seconds }),
     }),
     ports: list(int32()),
-    user: string({ description: 'user name or id that the process runs as; empty: the one of the image' }),
+    user: string({
+      description: 'user name or id that the process runs as; empty: the one of the image',
+      ...rules({ rule: `!self.matches('^0*${ownUserId}$')`, message: `Only kf's own pods run as the user ${ownUserId}` }),
+    }),
     sidecars: listBy('name', sidecar, { maxItems: mostSidecars, description: 'programs that run beside each instance, with its image' }),
     logRateLimitBPS: int64({ description: 'bytes of log per second; -1: unlimited' }),
   }),

@@ -10,6 +10,7 @@ import { formatReference, parseReference } from '../../lib/oci/reference.ts';
 import { RegistryClient } from '../../lib/oci/registry.ts';
 import type { ResolvedImage } from '../../lib/oci/registry.ts';
 import { cutText } from '../../lib/api/text.ts';
+import { ownUserId } from '../../templates/pod-security.ts';
 import { tableIn, textIn } from './untrusted.ts';
 import type { UntrustedTable } from './untrusted.ts';
 
@@ -104,7 +105,7 @@ function factsOf(file: UntrustedTable, { rootDigest, hasOtherArchitectures }: Re
 
 /**
  * Why an image with this user cannot run; undefined when it can. Pods run under PodSecurity `restricted`, and the kubelet can compare only a
- * numeric user with root.
+ * numeric user with root. The user of kf's own pods is theirs, because the kernel limits what all pods of one user have on a node.
  */
 export function userProblem(image: string, user: string): string | undefined {
   const name = user.split(':')[0] ?? '';
@@ -112,6 +113,8 @@ export function userProblem(image: string, user: string): string | undefined {
     return `The image '${image}' runs as root, which is not allowed here. Build it with another user, e.g. a line 'USER 1000' in its Dockerfile.`;
   if (!/^\d+$/.test(name))
     return `The image '${image}' runs as the user '${name}', and a name cannot be checked to be other than root. Give the user as a number, e.g. 'USER 1000'.`;
+  if (Number(name) === ownUserId)
+    return `The image '${image}' runs as the user ${ownUserId}, which only kf's own pods use. Build it with another user, e.g. a line 'USER 1000' in its Dockerfile.`;
   return undefined;
 }
 

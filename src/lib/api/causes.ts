@@ -9,7 +9,7 @@ export const causeMeanings = {
   'registry-unreachable': 'the registry does not answer',
   'registry-certificate': 'the certificate of the registry is not trusted',
   'wrong-architecture': 'the image or its program is for another kind of processor',
-  'image-user': 'the image runs as root or as a user without a number',
+  'image-user': 'the image runs as root, as a user without a number, or as the one of kf itself',
   'no-buildpack': 'no buildpack recognises the source',
   'no-builder': 'the builder is missing or its image cannot be pulled',
   'source-fetch': 'the build could not fetch the source',

@@ -2,7 +2,7 @@
 
 import { registryKeySecretName } from '../../lib/api/registry-credentials.ts';
 import type { KubeObject } from '../../lib/api/object.ts';
-import { restrictedContainer, restrictedPod } from '../pod-security.ts';
+import { registryPod, restrictedContainer } from '../pod-security.ts';
 import { systemNamespace, type SetupPlan } from './options.ts';
 import { buildDeployment, buildService, buildServiceAccount } from './workload.ts';
 import { defined } from '../../lib/defined.ts';
@@ -118,7 +118,7 @@ export function buildRegistry(plan: SetupPlan, bundle: { name: string; hash: str
       namespace: systemNamespace,
       serviceAccount: registryName,
       token: false,
-      podSecurity: restrictedPod,
+      podSecurity: registryPod,
       graceSeconds: 5,
       containers: containers(plan),
       volumes: [

@@ -174,6 +174,7 @@ describe('a build, a task, and what keeps an app from starting', () => {
     ['Unschedulable', 'The build gets no node: Scheduling is blocked due to non-empty scheduling gates.', 'unknown'],
     ['StagingFailed', "The image 'example/root:1' runs as root, which is not allowed here.", 'image-user'],
     ['StagingFailed', "The image 'example/node:1' runs as the user 'node', and a name cannot be checked.", 'image-user'],
+    ['StagingFailed', "The image 'example/own:1' runs as the user 60901, which only kf's own pods use.", 'image-user'],
     ['StagingFailed', "The image 'example/denied:1' does not exist.", 'image-not-found'],
     [
       'StagingFailed',

@@ -22,6 +22,14 @@ test('an image whose user is a name is refused with the reason', () => {
   );
 });
 
+test.each(['60901', '60901:1000', '060901'])("an image of user %j is refused, because it is the user of kf's own pods", (user) => {
+  const problem = userProblem('img', user);
+  expect(problem).toBe(
+    "The image 'img' runs as the user 60901, which only kf's own pods use. Build it with another user, e.g. a line 'USER 1000' in its Dockerfile.",
+  );
+  expect(causeOfBuild('StagingFailed', problem ?? '')).toBe('image-user');
+});
+
 test.each([
   ['nginx', 'nginx@sha256:aa'],
   ['nginx:1.2', 'nginx@sha256:aa'],
