@@ -1,6 +1,7 @@
 // Commands that find, between their first read and their last write, that somebody else has changed the app.
 
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { httpRouteType, revisionRule } from '../../../src/lib/api/gateway.ts';
 import { annotations, kinds, reasons } from '../../../src/lib/api/group.ts';
 import { changeOf } from '../../../src/lib/api/held.ts';
 import type { KubeObject, ResourceType } from '../../../src/lib/api/object.ts';
@@ -66,6 +67,56 @@ describe('scale to other sizes while a canary begins', () => {
     expect(await run(...scale)).toMatchObject(refused);
     expect(web()?.spec).toMatchObject({ memoryMB: 512, desiredInstances: 2 });
   });
+});
+
+describe('while the app is started again,', () => {
+  const overtook = "A later change of app 'shop' (by alice) has overtaken this one.\n\nTIP:\n   kf app shop\n";
+  const startAgain = (): Promise<unknown> => change({ desiredState: 'STARTED' });
+
+  beforeEach(async () => {
+    await scene.ok('push', 'shop', '-p', 'app');
+    const [route] = scene.cluster.memory.all(kinds.route);
+    // The gateway does not confirm this form.
+    await scene.cluster.add(httpRouteType, { metadata: { name: nameOf(route), namespace: ns }, spec: { rules: [revisionRule('r2', [])] } });
+  });
+
+  it.each([
+    ['stop', ['stop', 'shop']],
+    ['a push that stops it', ['push', 'shop', '-p', 'app', '--no-start']],
+  ])('%s ends at once, before the controller has taken it up', async (_, argv) => {
+    scene.cluster.memory.intercept = () => undefined;
+    const running = run(...argv);
+    await expect.poll(() => scene.app().spec.desiredState).toBe('STOPPED');
+    await startAgain();
+    const ended = await running;
+    expect([ended.code, ended.stderr]).toEqual([1, expect.stringContaining(overtook)]);
+    expect(ended.stderr).not.toContain('gateway');
+  });
+
+  it('stop ends at once also if it waits for the gateway', async () => {
+    const running = run('stop', 'shop');
+    const looks = (): number => scene.cluster.server.callsOf('GET .*/httproutes/.*').length;
+    await expect.poll(looks).toBeGreaterThan(1);
+    await startAgain();
+    const ended = await running;
+    expect([ended.code, ended.stderr]).toEqual([1, expect.stringContaining(overtook)]);
+    expect(ended.stderr).not.toContain('may still send');
+  });
+
+  it('delete deletes it at once, without a warning', async () => {
+    scene.cluster.memory.intercept = () => undefined;
+    const running = run('delete', 'shop', '-f');
+    await expect.poll(() => scene.app().spec.desiredState).toBe('STOPPED');
+    await startAgain();
+    expect(await running).toMatchObject({ code: 0, stderr: '' });
+    expect(scene.cluster.memory.all(kinds.app)).toEqual([]);
+  });
+});
+
+it('of two stops both succeed', async () => {
+  await scene.ok('push', 'shop', '-p', 'app');
+  beforeNextPatch(kinds.app, () => scene.ok('stop', 'shop'));
+  expect(await run('stop', 'shop')).toMatchObject({ code: 0, stderr: '' });
 });
 
 it('rename says that the app was renamed to another name meanwhile', async () => {

@@ -12,9 +12,9 @@ import { withParts } from '../../session/overlay.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { asyncTimeoutMs } from '../async-timeout.ts';
 import { kfVersion } from '../../version.ts';
-import { waitUntilUnrouted } from '../routes/unrouted.ts';
 import { waitUntilGone, type Leaving } from './leaving.ts';
-import { stopApp } from './lifecycle.ts';
+import { stopApp, waitWhileRouted } from './lifecycle.ts';
+import { isOvertaken } from './rollout-wait.ts';
 
 const urlOf = (route: CFRoute): string => route.status?.uri ?? route.spec.host ?? '';
 
@@ -62,8 +62,10 @@ async function takeOffRoutes(session: SpaceSession, app: Stored<CFApp>, timeoutM
   const limited = withParts(session, { signal: AbortSignal.any([session.signal, AbortSignal.timeout(timeoutMs)]) });
   try {
     const { changed } = await stopApp(limited, app);
-    if (!changed) await waitUntilUnrouted(limited, app);
+    if (!changed) await waitWhileRouted(limited, app);
   } catch (error) {
+    // Somebody has started the app meanwhile: it is deleted as it is.
+    if (isOvertaken(error)) return;
     if (!(error instanceof KfError) || !['accepted', 'timeout', 'not-found'].includes(error.code)) throw error;
     if (error.code === 'timeout') session.report({ type: 'still-routed', app: app.spec.displayName });
   }

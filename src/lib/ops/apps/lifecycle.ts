@@ -16,7 +16,7 @@ import { changeApp, newDeployId } from './changes.ts';
 import { tellOfCanary } from './deployments.ts';
 import { waitForFallback } from './fallback.ts';
 import { needsStaging, stageAndStart } from './staging.ts';
-import { interruptedRollout, startTimeoutMs, startTimeoutOf, waitForRollout } from './rollout-wait.ts';
+import { interruptedRollout, overtaken, startTimeoutMs, startTimeoutOf, waitForRollout } from './rollout-wait.ts';
 
 /** The app after a change, and whether anything had to change. */
 export interface Changed {
@@ -68,21 +68,37 @@ export async function waitUntilServing(
   }
 }
 
-/** Waits until the controller has scaled the sets to 0; without a controller, scales them directly. */
+/** Throws when somebody has started the app again. */
+function assertStopped(seen: Stored<CFApp> | undefined): void {
+  if (seen !== undefined && isStarted(seen)) throw overtaken(seen);
+}
+
+/** Waits until no route leads to the stopped app. @throws KfError `conflict` when it is started meanwhile: its routes lead to it again */
+export async function waitWhileRouted(session: SpaceSession, app: Stored<CFApp>): Promise<void> {
+  const { waitUntilUnrouted } = await import('../routes/unrouted.ts');
+  await waitUntilUnrouted(session, app, assertStopped);
+}
+
+/**
+ * Waits until the controller has scaled the sets to 0; without a controller, scales them directly.
+ * @throws KfError `conflict` when a later change has started the app again
+ */
 export async function waitUntilStopped(session: SpaceSession, app: Stored<CFApp>, deployId: string): Promise<void> {
   const { cluster, space, signal, env } = session;
   const { name } = app.metadata;
-  const check = (seen: Stored<CFApp> | undefined): true | undefined =>
-    seen === undefined || seen.status?.deployment?.id === deployId || seen.metadata.annotations?.[annotations.deployId] !== deployId
+  const check = (seen: Stored<CFApp> | undefined): true | undefined => {
+    assertStopped(seen);
+    // Another deploy-id is that of another stop.
+    return seen === undefined || seen.status?.deployment?.id === deployId || seen.metadata.annotations?.[annotations.deployId] !== deployId
       ? true
       : undefined;
+  };
   const how = { timeoutMs: startTimeoutMs(env), describe: `app '${app.spec.displayName}' to stop` };
   const watch = (until: AbortSignal): Promise<true> =>
     watchObject(cluster, kinds.app, { ns: space.guid, name, known: app }, check, { ...how, signal: until });
   const seen = await unlessAbsent({ cluster, signal }, watch, absentAfterMsWhereDoneDirectly);
   if (seen === undefined) return stopDirectly(session, app);
-  const { waitUntilUnrouted } = await import('../routes/unrouted.ts');
-  await waitUntilUnrouted(session, app);
+  await waitWhileRouted(session, app);
 }
 
 /** Marks the app as started, after a build if one is needed. Wait with {@link waitUntilServing}. */

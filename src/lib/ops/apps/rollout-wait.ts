@@ -83,6 +83,9 @@ export function overtaken(app: Stored<CFApp>): KfError {
   });
 }
 
+/** True for the error of {@link overtaken}. */
+export const isOvertaken = (error: unknown): boolean => error instanceof KfError && error.details['reason'] === 'superseded';
+
 /** In cf's words. */
 function wasCanceled({ spec: { displayName } }: Stored<CFApp>, bin = 'kf'): KfError {
   return new KfError('conflict', 'Deployment has been canceled', { hints: [`${bin} app ${displayName}`], details: { reason: 'canceled' } });

@@ -41,14 +41,20 @@ async function stillRouted(session: SpaceSession, app: Stored<CFApp>, routes: re
 /**
  * After a stop: waits until no route leads to the app any more. An API server that does not answer for a moment is asked again. If the gateway
  * takes too long, this reports it and does not fail: the instances end in any case.
+ * @param check gets the app whenever a route still leads to it; what it throws ends the wait
  */
-export async function waitUntilUnrouted(session: SpaceSession, app: Stored<CFApp>): Promise<void> {
+export async function waitUntilUnrouted(
+  session: SpaceSession,
+  app: Stored<CFApp>,
+  check: (live: Stored<CFApp> | undefined) => void = () => undefined,
+): Promise<void> {
   const { cluster, space, signal, report } = session;
   let routes: Stored<CFRoute>[] | undefined;
-  const check = async (): Promise<true | undefined> => {
+  const look = async (): Promise<true | undefined> => {
     try {
       routes ??= routesOf(app, (await cluster.list(kinds.route, { ns: space.guid, signal })).items);
       if (routes.length > 0) routes = await stillRouted(session, app, routes);
+      if (routes.length > 0) check(await cluster.get(kinds.app, space.guid, app.metadata.name, signal));
     } catch (error) {
       if (!isTransient(error)) throw error;
     }
@@ -57,6 +63,6 @@ export async function waitUntilUnrouted(session: SpaceSession, app: Stored<CFApp
     return undefined;
   };
   const options = { timeoutMs: unroutedTimeoutMs, intervalMs: 150, describe: 'the gateway to send no more requests', signal };
-  const isDone = await unlessLate(waitFor(check, options)).finally(() => report({ type: 'done' }));
+  const isDone = await unlessLate(waitFor(look, options)).finally(() => report({ type: 'done' }));
   if (isDone === undefined) report({ type: 'still-routed', app: app.spec.displayName });
 }
