@@ -119,6 +119,20 @@ it('of two stops both succeed', async () => {
   expect(await run('stop', 'shop')).toMatchObject({ code: 0, stderr: '' });
 });
 
+it('a push says that a later push or a rollback has overtaken it', async () => {
+  scene.droplet = undefined;
+  const running = run('push', 'shop', '-p', 'app');
+  await expect.poll(() => scene.builds().length).toBe(1);
+  const theirs = { [annotations.pushId]: 'theirs', [annotations.pushStarted]: '2026-08-07T10:16:20Z', [annotations.changedBy]: 'bob' };
+  await scene.cluster.memory.mergePatch(kinds.app, ns, nameOf(scene.app()), { metadata: { annotations: theirs } });
+  expect(await running).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining(
+      "A later push or rollback of app 'shop' (by bob, started 2026-08-07T10:16:20Z) has taken over; this one ends and has changed nothing more.\n",
+    ) as string,
+  });
+});
+
 it('rename says that the app was renamed to another name meanwhile', async () => {
   await scene.ok('create-app', 'shop');
   beforeNextPatch(kinds.app, () => {

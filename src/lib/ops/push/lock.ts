@@ -34,13 +34,13 @@ export function lockJudge(pushId: string, now: () => number = () => performance.
   };
 }
 
-/** The error of a push that a later one has overtaken. */
+/** The error of a push that a later push, or a rollback, which takes the app over in the same way, has overtaken. */
 export function supersededBy(app: Stored<CFApp>): KfError {
   const { [annotations.changedBy]: by = 'somebody', [annotations.pushStarted]: at = 'a moment ago' } = app.metadata.annotations ?? {};
   const name = app.spec.displayName;
   return new KfError(
     'conflict',
-    `A later push of app '${name}' (by ${by}, started ${at}) has taken over; this one ends and has changed nothing more.`,
+    `A later push or rollback of app '${name}' (by ${by}, started ${at}) has taken over; this one ends and has changed nothing more.`,
     {
       hints: [`kf app ${name}`],
       details: { reason: 'superseded', by, at },
