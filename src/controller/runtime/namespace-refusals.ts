@@ -10,11 +10,6 @@ const freshRightsMs = 20_000;
 /** When to try again. */
 export const freshRightsRetryMs = 150;
 
-/** True for the refusal to create an object in a namespace that is being deleted. */
-export function isTerminatingRefusal(error: unknown): boolean {
-  return isForbidden(error) && error.body?.details?.causes?.some(({ reason }) => reason === 'NamespaceTerminating') === true;
-}
-
 /** True when the API server refused a right in a namespace that was just created: new rights do not apply at once. */
 export function isFreshRefusal(error: unknown, context: Pick<Context, 'stores' | 'now'>): boolean {
   const ns = isForbidden(error) ? error.missingRight?.ns : undefined;

@@ -2,8 +2,8 @@
 
 import { randomUUID } from 'node:crypto';
 import { messageOf } from '../../lib/errors.ts';
-import { isAlreadyExists, isConflict, isMissingKind, isNotFound } from '../../lib/kube/errors.ts';
-import { freshRightsRetryMs, goesWithNamespace, isFreshRefusal, isTerminatingRefusal } from './namespace-refusals.ts';
+import { isAlreadyExists, isConflict, isMissingKind, isNotFound, isTerminating } from '../../lib/kube/errors.ts';
+import { freshRightsRetryMs, goesWithNamespace, isFreshRefusal } from './namespace-refusals.ts';
 import type { Logger } from './log.ts';
 import { reconcileOutcomes, type Metrics, type ReconcileOutcome } from './metrics.ts';
 import { WorkQueue } from './queue.ts';
@@ -159,7 +159,7 @@ export class Runner {
       return 'waiting';
     }
     this.queue.addRateLimited(key);
-    if (isTerminatingRefusal(error)) {
+    if (isTerminating(error)) {
       log.debug('waiting', { reason: 'NamespaceTerminating', error: messageOf(error) });
       return 'waiting';
     }

@@ -2,7 +2,7 @@
 
 import { KfError } from '../errors.ts';
 import type { FailureClass, KfErrorOptions } from '../errors.ts';
-import { readRefusal } from './refusals.ts';
+import { isOfTerminating, readRefusal } from './refusals.ts';
 import { defined } from '../defined.ts';
 
 /** metav1.Status, the body of the API server's own errors. */
@@ -97,6 +97,11 @@ export function isExpired(error: unknown): error is KubeError & { status: 410 } 
 
 export function isForbidden(error: unknown): error is KubeError & { status: 403 } {
   return error instanceof KubeError && error.status === 403;
+}
+
+/** Refused to create an object in a namespace that is being deleted. */
+export function isTerminating(error: unknown): error is KubeError & { status: 403 } {
+  return error instanceof KubeError && isOfTerminating(error.status, error.body?.details?.causes);
 }
 
 /** The object itself is wrong: the same request never succeeds. */

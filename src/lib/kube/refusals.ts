@@ -10,7 +10,7 @@ interface Cause {
 }
 
 export interface Refusal {
-  code: 'quota' | 'forbidden' | 'failed';
+  code: 'quota' | 'forbidden' | 'not-found' | 'failed';
   /** The end of "Error from Kubernetes: ". */
   text: string;
   hints: string[];
@@ -129,8 +129,20 @@ function invalidRefusal(kind: string, causes: readonly Cause[]): Refusal | undef
   return { code: 'failed', text: `the ${kind === '' ? 'object' : kind} is not valid: ${[...told, ...more].join('; ')}`, hints: [] };
 }
 
+/** `… is forbidden: unable to create new content in namespace x because it is being terminated` */
+const terminatingText = /in namespace (\S+) because it is being terminated/;
+
+/** True for the refusal to create an object in a namespace that is being deleted (the admission plugin NamespaceLifecycle). */
+export function isOfTerminating(status: number, causes: readonly Cause[] = []): boolean {
+  return status === 403 && causes.some(({ reason }) => reason === 'NamespaceTerminating');
+}
+
 /** The refusal as a sentence; undefined for other texts, which are shown unchanged. */
 export function readRefusal(status: number, message: string, details: { kind?: string; causes?: Cause[] } = {}): Refusal | undefined {
+  if (isOfTerminating(status, details.causes)) {
+    const [, ns] = terminatingText.exec(message) ?? [];
+    return { code: 'not-found', text: `the namespace${ns === undefined ? '' : ` "${ns}"`} is being deleted`, hints: [] };
+  }
   if (status === 403 || status === 422) {
     const known = quotaRefusal(message) ?? policyRefusal(message);
     if (known !== undefined) return known;

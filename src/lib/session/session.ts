@@ -7,7 +7,7 @@ import { KfError, messageOf } from '../errors.ts';
 import { timeoutFrom } from '../cf/timeouts.ts';
 import { connect } from '../kube/client.ts';
 import type { Cluster } from '../kube/cluster.ts';
-import { isMissingKind } from '../kube/errors.ts';
+import { isMissingKind, isTerminating } from '../kube/errors.ts';
 import { readKubeconfig } from '../kube/kubeconfig.ts';
 import { ServerClock } from '../kube/server-clock.ts';
 import type { Report } from '../events.ts';
@@ -245,6 +245,7 @@ class OpenSession implements Session {
     if (isMissingKind(error) && error.message.includes(group)) return notSetUp(this);
     if (isOfQuota(error) && this.space !== undefined) return (await import('./quota-refusal.ts')).nameQuota(this, this.space.guid, error);
     if (error.code !== 'forbidden' && error.code !== 'not-found') return error;
+    if (isTerminating(error)) (await import('./leaving-place.ts')).nameLeaving(this, error);
     if (error.code === 'forbidden') {
       (await import('./missing-right.ts')).nameRights(this, error);
       const otherUser = await hintOfOtherUser(this.env, this.cluster, this.#who, this.signal);

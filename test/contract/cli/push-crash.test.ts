@@ -2,8 +2,9 @@
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterAll, afterEach, beforeEach, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { kinds } from '../../../src/lib/api/group.ts';
+import { errorFromAnswer } from '../../../src/lib/kube/errors.ts';
 import { bundleForTests } from '../../support/cli.ts';
 import { nameOf, ns, PushScene } from '../../support/push-scene.ts';
 
@@ -106,4 +107,32 @@ it('a push of a version that crashes shows the cause even if the app cannot be r
   await crashNext();
   scene.cluster.server.on('GET .*/pods', (call) => call.text('', 500));
   expect((await scene.cli.run(push)).stderr).toContain('Start unsuccessful: The app ended with exit code 7.\n');
+});
+
+describe('a push whose space is deleted meanwhile', () => {
+  const refuse = (): void => {
+    const { memory } = scene.cluster;
+    const { intercept } = memory;
+    memory.intercept = (verb, type, name) => {
+      if (verb !== 'create' || type.plural !== kinds.build.plural) return intercept(verb, type, name);
+      const message = `cfbuilds "x" is forbidden: unable to create new content in namespace ${ns} because it is being terminated`;
+      const details = { name: 'x', kind: 'cfbuilds', causes: [{ reason: 'NamespaceTerminating' }] };
+      const answer = { kind: 'Status', status: 'Failure', reason: 'Forbidden', message, details, code: 403 };
+      throw errorFromAnswer(403, JSON.stringify(answer));
+    };
+  };
+  const error = { code: 'not-found', message: "Space 'example-space' is being deleted.", hints: ['kf spaces'] };
+
+  it('names the space, and blames no right', async () => {
+    refuse();
+    const { stdout } = await scene.cli.run([...push, '--json']);
+    expect(JSON.parse(stdout)).toMatchObject({ status: 1, error });
+  });
+
+  it('names it for each of several apps', async () => {
+    refuse();
+    writeFileSync(path.join(scene.cli.home, 'two.yml'), 'applications:\n- name: shop\n  path: app\n- name: bag\n  path: app\n');
+    const document: unknown = JSON.parse((await scene.cli.run(['push', '-f', 'two.yml', '--json'])).stdout);
+    expect(document).toMatchObject({ error: { code: 'not-found', details: { apps: ['shop', 'bag'].map((name) => ({ name, error })) } } });
+  });
 });

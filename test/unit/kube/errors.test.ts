@@ -4,8 +4,10 @@ import {
   isAlreadyExists,
   isConflict,
   isExpired,
+  isForbidden,
   isMissingKind,
   isNotFound,
+  isTerminating,
   unreachableError,
 } from '../../../src/lib/kube/errors.ts';
 
@@ -42,6 +44,14 @@ describe('an answer of the API server', () => {
       code: 'quota',
       message: "Error from Kubernetes: this would exceed the quota 'q' of the space (pods: 5 of 5 used, 1 more requested).",
     });
+  });
+
+  test('about a namespace that is being deleted is no missing right', () => {
+    const text = 'cfbuilds "x" is forbidden: unable to create new content in namespace space-1 because it is being terminated';
+    const causes = [{ reason: 'NamespaceTerminating', message: 'namespace space-1 is being terminated', field: 'metadata.namespace' }];
+    const error = errorFromAnswer(403, status(403, 'Forbidden', text, { name: 'x', kind: 'cfbuilds', causes }), identity);
+    expect(error).toMatchObject({ code: 'not-found', message: 'Error from Kubernetes: the namespace "space-1" is being deleted.' });
+    expect([isTerminating(error), isForbidden(error), isNotFound(error)]).toEqual([true, true, false]);
   });
 
   test('about refused credentials names user and context', () => {

@@ -6,6 +6,7 @@ import type { KubeObject, Stored } from '../../api/object.ts';
 import { defined } from '../../defined.ts';
 import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
+import { isTerminating } from '../../kube/errors.ts';
 import { describeObject, kindOf, type SetupObject } from './kinds.ts';
 
 export type ChangeAction = 'create' | 'change' | 'unchanged';
@@ -43,7 +44,7 @@ export function marked(set: ObjectSet, object: SetupObject): SetupObject {
  * create it.
  */
 function isYetToBeMade(error: unknown): boolean {
-  return error instanceof KfError && error.code === 'not-found';
+  return error instanceof KfError && error.code === 'not-found' && !isTerminating(error);
 }
 
 /**

@@ -5,6 +5,7 @@ import { defined } from '../../defined.ts';
 import { KfError, messageOf, type FailureClass } from '../../errors.ts';
 import { repeatPush } from '../../manifest/again.ts';
 import type { PushPlan } from '../../manifest/plan.ts';
+import { nameLeaving } from '../../session/leaving-place.ts';
 import { withParts } from '../../session/overlay.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { askRoute, routeToAsk, type RouteAnswer } from '../routes/route-check.ts';
@@ -45,7 +46,8 @@ interface Outcome {
 }
 
 /** Hints that contain a push command repeat the flags of this push. */
-function repeating(error: unknown, { flags }: PushPlan): unknown {
+function repeating(error: unknown, session: SpaceSession, { flags }: PushPlan): unknown {
+  nameLeaving(session, error);
   if (error instanceof KfError) error.hints.splice(0, error.hints.length, ...error.hints.map((hint) => repeatPush(hint, flags)));
   return error;
 }
@@ -168,7 +170,7 @@ export async function pushAll(
   const outputs = new Map(plan.apps.map(({ name }) => [name, outputOf(name)]));
   const sessions = new Map([...outputs].map(([name, output]) => [name, withParts(session, { report: output.report })]));
   const looked = await prepareAll(sessions, plan).catch((error: unknown) => {
-    throw repeating(error, plan);
+    throw repeating(error, session, plan);
   });
   const waiting = looked.map((prepared, index) => ({ prepared, index }));
   const outcomes: Outcome[] = [];
@@ -184,7 +186,7 @@ export async function pushAll(
         output.pushed(details);
       } catch (thrown) {
         const isInterrupted = session.signal.aborted && !(thrown instanceof KfError);
-        const error = isInterrupted ? abortError(session.signal) : repeating(thrown, plan);
+        const error = isInterrupted ? abortError(session.signal) : repeating(thrown, session, plan);
         if (plan.apps.length === 1) throw error;
         outcomes[index] = { name, error };
         if (error instanceof KfError && !session.signal.aborted) output.failed(error);
