@@ -24,7 +24,7 @@ export default class Push extends KfCommand<{ apps: PushedDetails[] }> {
   async run(): Promise<{ apps: PushedDetails[] }> {
     const { args, flags } = await this.parse(Push);
     const { pushAll, readPushPlan } = await import('../lib/ops/push/index.ts');
-    const plan = await readPushPlan(workingFolder(), planFlags(args.APP_NAME, flags));
+    const plan = await readPushPlan(workingFolder(), planFlags(args.APP_NAME, flags, this.frame.env));
     const password = await imagePassword(this.frame, plan.apps);
     const session = await this.spaceSession();
     const { org, space, user } = session;

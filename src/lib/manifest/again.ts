@@ -1,4 +1,4 @@
-// Hints to push again can be pasted: they contain the flags of this push.
+// Hints after a push can be pasted: those to push again contain the flags of this push, and other commands its place.
 
 import type { PushFlags } from './plan.ts';
 
@@ -17,6 +17,13 @@ interface Repeated {
   /** A flag that excludes this one: a text that advises it does not get this one. */
   not?: string;
 }
+
+/** Flags of every command. */
+const place: readonly Repeated[] = [
+  { spellings: ['--context'], given: ({ context }) => context },
+  { spellings: ['--org'], given: ({ org }) => org },
+  { spellings: ['--space'], given: ({ space }) => space },
+];
 
 const repeated: readonly Repeated[] = [
   { spellings: ['-f', '--manifest'], given: ({ manifest }) => manifest },
@@ -42,6 +49,7 @@ const repeated: readonly Repeated[] = [
   { spellings: ['--strategy'], given: ({ strategy }) => strategy },
   { spellings: ['--max-in-flight'], given: ({ maxInFlight }) => maxInFlight, not: '--strategy' },
   { spellings: ['--instance-steps'], given: ({ instanceSteps }) => instanceSteps, not: '--strategy' },
+  ...place,
 ];
 
 function wordsOf({ spellings: [flag = ''], given }: Repeated, flags: PushFlags): string[] {
@@ -49,6 +57,17 @@ function wordsOf({ spellings: [flag = ''], given }: Repeated, flags: PushFlags):
   if (value === undefined || value === false) return [];
   if (value === true) return [flag];
   return [value].flat().flatMap((one) => [flag, quoted(String(one))]);
+}
+
+/** A hint that is only a command, and no sentence. */
+const otherCommand = /^[ck]f (?!push )[^`',;]*[^`',;.]$/;
+
+/**
+ * Adds the place of this push, as far as it was typed, to a hint that is another command.
+ * @param hint such as `kf why shop`; other texts stay, also those that contain `kf push NAME`
+ */
+export function inSamePlace(hint: string, flags: PushFlags): string {
+  return otherCommand.test(hint) ? [hint, ...place.flatMap((flag) => wordsOf(flag, flags))].join(' ') : hint;
 }
 
 /**

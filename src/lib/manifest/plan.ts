@@ -132,4 +132,8 @@ export interface PushFlags {
   maxInFlight?: number | undefined;
   instanceSteps?: string | undefined;
   redactEnv?: boolean | undefined;
+  /** The place, as far as it was typed. */
+  context?: string | undefined;
+  org?: string | undefined;
+  space?: string | undefined;
 }

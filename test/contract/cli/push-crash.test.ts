@@ -109,6 +109,18 @@ it('a push of a version that crashes shows the cause even if the app cannot be r
   expect((await scene.cli.run(push)).stderr).toContain('Start unsuccessful: The app ended with exit code 7.\n');
 });
 
+it('the hints of such a push act in the place that it was given', async () => {
+  await crashNext();
+  const elsewhere = { env: { KF_ORG: 'other', KF_SPACE: 'other' } };
+  const place = ['--org', 'example-org', '--space', 'example-space'];
+  const { stderr } = await scene.cli.run([...push, ...place], elsewhere);
+  const given = place.join(' ');
+  expect(stderr).toContain(`   kf logs shop --recent ${given}\n   kf why shop ${given}\n`);
+  scene.droplet = 'fails';
+  scene.source('b');
+  expect((await scene.cli.run([...push, ...place], elsewhere)).stderr).toContain(`   kf push shop -p app ${given}\n`);
+});
+
 describe('a push whose space is deleted meanwhile', () => {
   const refuse = (): void => {
     const { memory } = scene.cluster;

@@ -3,7 +3,7 @@
 import type { AppDetails } from '../../api/results.ts';
 import { defined } from '../../defined.ts';
 import { KfError, messageOf, type FailureClass } from '../../errors.ts';
-import { repeatPush } from '../../manifest/again.ts';
+import { inSamePlace, repeatPush } from '../../manifest/again.ts';
 import type { PushPlan } from '../../manifest/plan.ts';
 import { nameLeaving } from '../../session/leaving-place.ts';
 import { withParts } from '../../session/overlay.ts';
@@ -45,10 +45,11 @@ interface Outcome {
   error?: unknown;
 }
 
-/** Hints that contain a push command repeat the flags of this push. */
+/** Hints that contain a push command repeat the flags of this push; others act in the same place. */
 function repeating(error: unknown, session: SpaceSession, { flags }: PushPlan): unknown {
   nameLeaving(session, error);
-  if (error instanceof KfError) error.hints.splice(0, error.hints.length, ...error.hints.map((hint) => repeatPush(hint, flags)));
+  if (!(error instanceof KfError)) return error;
+  error.hints.splice(0, error.hints.length, ...error.hints.map((hint) => inSamePlace(repeatPush(hint, flags), flags)));
   return error;
 }
 
@@ -199,6 +200,6 @@ export async function pushAll(
   const interrupted = session.signal.aborted ? interruptedPush(Object.values(outcomes)) : undefined;
   if (interrupted !== undefined) throw interrupted;
   session.signal.throwIfAborted();
-  if (outcomes.some(({ error }) => error !== undefined)) throw notPushed(session, outcomes);
+  if (outcomes.some(({ error }) => error !== undefined)) throw repeating(notPushed(session, outcomes), session, plan);
   return outcomes.flatMap(({ details }) => details ?? []);
 }
