@@ -144,9 +144,8 @@ export class Rollouts {
       if (proof.state === 'refused') view.lookAgain.push(refusedPollMs);
       return proof;
     }
-    const oldest = Math.min(...own.map(({ readySince }) => readySince ?? context.now()));
-    // Nothing but time shows that it works. After a crash that takes longer: its next run can last as long as the first.
-    const provenAt = Math.max(oldest + stableMs, steadyFrom(own));
+    // Nothing but time shows that it works. After a crash that takes longer: the next run can last as long as the first. One instance is enough.
+    const provenAt = Math.min(...own.map((one) => Math.max((one.readySince ?? context.now()) + stableMs, steadyFrom([one]))));
     const left = view.target.spec.startupProbe === undefined ? provenAt - context.now() : 0;
     if (left <= 0) return { state: 'proven', through: 'instance' };
     view.lookAgain.push(left);

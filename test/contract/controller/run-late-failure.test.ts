@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { configMapType } from '../../../src/lib/api/core.ts';
-import { labels } from '../../../src/lib/api/group.ts';
+import { annotations, labels } from '../../../src/lib/api/group.ts';
 import { podType, type Pod } from '../../../src/lib/api/pod-kind.ts';
 import { processOf, reported, running, scaled, wanted, weights } from './deployment-scene.ts';
 import { upsetBy } from './run-node.ts';
@@ -119,4 +119,22 @@ test('a worker that has crashed once is waited for longer: a next run of six sec
   await upset(workers(), 'crashing');
   await reported(scene, id, 'Failed', { cause: 'exit-code', process: 'worker' });
   await scene.until(() => expect([deployed(), running(scene), running(scene, 'worker')]).toEqual([1, { 'good:1': 1 }, { 'good:1': 1 }]));
+});
+
+test('of several workers, one that runs without a crash is enough: a change that leaves them alone does not wait', async () => {
+  const processTypes = ['web', 'worker'];
+  await reported(scene, await scene.deploy('good:1', { processTypes }), 'Serving');
+  await wanted(scene, 'worker', { desiredInstances: 2 });
+  await scene.until(() => expect(processOf(scene, 'worker')?.status?.rollout?.generations).toMatchObject([{ served: true }]));
+  const workers = () => podsOf('good:1').filter(({ metadata }) => metadata.labels?.[labels.processType] === 'worker');
+  const restarts = () => workers().map(({ status }) => status?.containerStatuses?.[0]?.restartCount);
+  const crashedAt = Date.now();
+  await upset(workers().slice(0, 1), 'restarted');
+  await scene.until(() => expect(restarts()).toEqual([1, 0]));
+  await upset(workers().slice(0, 1), null);
+  await scene.until(() => expect(processOf(scene, 'worker')?.status?.actualInstances).toBe(2));
+  await scene.patchApp({ metadata: { annotations: { [annotations.deployId]: 'next' } } });
+  await reported(scene, 'next', 'Serving');
+  // That one counts again after 20 s.
+  expect(Date.now() - crashedAt).toBeLessThan(19_000);
 });
