@@ -10,13 +10,19 @@ interface Place {
   readonly bin: string;
 }
 
-/** Says it in the error in cf's words; other errors stay, and those of other namespaces. */
-export function nameLeaving({ org, space, bin }: Place, error: unknown): void {
-  if (!isTerminating(error)) return;
+/**
+ * Says it in the error in cf's words; other errors stay, and those of other namespaces. What is added to its hints later stays too.
+ * @returns whether the error says it
+ */
+export function nameLeaving({ org, space, bin }: Place, error: unknown): boolean {
+  if (!isTerminating(error)) return false;
   const isOf = (place: NameAndGuid | undefined): place is NameAndGuid =>
     place !== undefined && error.body?.message?.includes(`in namespace ${place.guid} `) === true;
-  if (isOf(space)) error.message = `Space '${space.name}' is being deleted.`;
-  else if (isOf(org)) error.message = `Organization '${org.name}' is being deleted.`;
-  else return;
+  const left = isOf(space) ? `Space '${space.name}'` : isOf(org) ? `Organization '${org.name}'` : undefined;
+  if (left === undefined) return false;
+  const text = `${left} is being deleted.`;
+  if (error.message === text) return true;
+  error.message = text;
   error.hints.splice(0, error.hints.length, `${bin} ${isOf(space) ? 'spaces' : 'orgs'}`);
+  return true;
 }

@@ -245,7 +245,7 @@ class OpenSession implements Session {
     if (isMissingKind(error) && error.message.includes(group)) return notSetUp(this);
     if (isOfQuota(error) && this.space !== undefined) return (await import('./quota-refusal.ts')).nameQuota(this, this.space.guid, error);
     if (error.code !== 'forbidden' && error.code !== 'not-found') return error;
-    if (isTerminating(error)) (await import('./leaving-place.ts')).nameLeaving(this, error);
+    if (isTerminating(error) && (await import('./leaving-place.ts')).nameLeaving(this, error)) return error;
     if (error.code === 'forbidden') {
       (await import('./missing-right.ts')).nameRights(this, error);
       const otherUser = await hintOfOtherUser(this.env, this.cluster, this.#who, this.signal);

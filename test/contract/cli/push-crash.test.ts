@@ -130,14 +130,19 @@ describe('a push whose space is deleted meanwhile', () => {
       const message = `cfbuilds "x" is forbidden: unable to create new content in namespace ${ns} because it is being terminated`;
       const details = { name: 'x', kind: 'cfbuilds', causes: [{ reason: 'NamespaceTerminating' }] };
       const answer = { kind: 'Status', status: 'Failure', reason: 'Forbidden', message, details, code: 403 };
+      const space = memory.all(kinds.space).find(({ metadata }) => metadata.name === ns);
+      // It is there until its namespace is gone.
+      if (space !== undefined && space.metadata.deletionTimestamp === undefined) space.metadata.deletionTimestamp = '2026-08-07T10:16:20Z';
       throw errorFromAnswer(403, JSON.stringify(answer));
     };
   };
   const error = { code: 'not-found', message: "Space 'example-space' is being deleted.", hints: ['kf spaces'] };
 
-  it('names the space, and blames no right', async () => {
+  it.each(['named', 'targeted'])('names the space that is %s, and blames no right', async (how) => {
+    const place = how === 'named' ? {} : { KF_ORG: '', KF_SPACE: '' };
+    await scene.ok('target', '-o', 'example-org', '-s', 'example-space');
     refuse();
-    const { stdout } = await scene.cli.run([...push, '--json']);
+    const { stdout } = await scene.cli.run([...push, '--json'], { env: place });
     expect(JSON.parse(stdout)).toMatchObject({ status: 1, error });
   });
 
