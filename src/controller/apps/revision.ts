@@ -273,7 +273,7 @@ async function writeData<T extends ConfigMap | Secret>(
 ): Promise<void> {
   const { namespace, name } = app.metadata;
   const { signal } = context;
-  // Developers may write Secrets, and nothing changes one that they made immutable.
+  // Developers could write it before policy kf-people-records, and nothing changes one that they made immutable.
   const isFixed = live?.immutable === true;
   if (isFixed) await context.cluster.delete(type, namespace, live.metadata.name, { uid: live.metadata.uid, signal });
   if (live === undefined || isFixed) {

@@ -60,14 +60,17 @@ function wordsOf({ spellings: [flag = ''], given }: Repeated, flags: PushFlags):
 }
 
 /** A hint that is only a command, and no sentence. */
-const otherCommand = /^[ck]f (?!push )[^`',;]*[^`',;.]$/;
+const otherCommand = /^(?:kubectl )?[ck]f (?!push )[^`',;]*[^`',;.]$/;
 
 /**
  * Adds the place of this push, as far as it was typed, to a hint that is another command.
  * @param hint such as `kf why shop`; other texts stay, also those that contain `kf push NAME`
  */
 export function inSamePlace(hint: string, flags: PushFlags): string {
-  return otherCommand.test(hint) ? [hint, ...place.flatMap((flag) => wordsOf(flag, flags))].join(' ') : hint;
+  if (!otherCommand.test(hint)) return hint;
+  const named = new Set(hint.split(' '));
+  const missing = place.filter(({ spellings }) => !spellings.some((spelling) => named.has(spelling)));
+  return [hint, ...missing.flatMap((flag) => wordsOf(flag, flags))].join(' ');
 }
 
 /**

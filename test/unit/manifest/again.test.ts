@@ -51,6 +51,8 @@ describe('a hint to another command after a push', () => {
       "kf logs shop --recent --org 'my org' --space dev",
     );
     expect(inSamePlace('cf apps', { context: 'prod' })).toBe('cf apps --context prod');
+    expect(inSamePlace('kubectl kf why shop', { space: 'dev' })).toBe('kubectl kf why shop --space dev');
+    expect(inSamePlace('kf setup --context prod', { context: 'prod', space: 'dev' })).toBe('kf setup --context prod --space dev');
   });
 
   test('is unchanged without one, and so are sentences and programs of others', () => {
