@@ -93,7 +93,7 @@ describe('kf that was started as cf', () => {
     [['app', 'fallen', ...place], "then 'cf restart' it."],
     [['start', 'unbuilt', ...place], "   In the folder of the app's source: cf push unbuilt\n"],
     [['restage', 'unbuilt', ...place], "   In the folder of the app's source: cf push unbuilt\n"],
-    [['push', 'new', '--no-manifest', '--docker-image', 'registry.example.com/a:1', ...place, '--json'], '"cf apps"'],
+    [['push', 'new', '--no-manifest', '--docker-image', 'registry.example.com/a:1', ...place, '--json'], `"cf apps ${place.join(' ')}"`],
     [['bind-service', 'unbuilt', 'nothing', ...place], '   cf services\n'],
     [['set-env', 'x', 'A', 'b', '--org', 'exampel-org', '--space', 'x'], '   cf orgs\n'],
     [['create-space', 'x', '-o', 'nowhere'], '   cf orgs\n'],
