@@ -30,6 +30,11 @@ export const narrowings: readonly Narrowing[] = [
     why: 'No instance starts with a negative number.',
   },
   {
+    where: /^cfprocesses\S+ spec\.user rule$/,
+    until: 'before-deployments',
+    why: "Only kf's own pods run as this user, which no distribution gives to anybody (decision 102).",
+  },
+  {
     where: /^cfdomains\S+ spec rule$/,
     until: 'before-deployments',
     why: 'The org of a domain is a field of its own since, and never changes (decision 79). Objects without it are not concerned.',
