@@ -2,10 +2,10 @@
 // Unfinished tasks are never touched. Only the status counts, which the controller alone writes; other fields of a task do not.
 
 import type { Stored } from '../../lib/api/object.ts';
-import { findCondition } from '../../lib/api/conditions.ts';
 import { namespaceType, resourceQuotaType, type ResourceQuota } from '../../lib/api/core.ts';
-import { conditionTypes, group, kinds } from '../../lib/api/group.ts';
+import { group, kinds } from '../../lib/api/group.ts';
 import { parseQuantity } from '../../lib/api/sizes.ts';
+import { endOf } from '../../lib/api/task-end.ts';
 import type { CFApp, CFTask } from '../../lib/api/types.generated.ts';
 import { defaultTasksKept } from '../../templates/limits.ts';
 import { BoundedMap } from '../runtime/bounded-map.ts';
@@ -67,14 +67,8 @@ const appOf = ({ spec }: Stored<CFTask>): string => spec.appRef?.name ?? '';
 /** True for a task that has finished and is not being deleted. */
 const isFinished = (task: Stored<CFTask>): boolean => isOver(task) && task.metadata.deletionTimestamp === undefined;
 
-/** When a task ended, as the controller wrote it; 0 if that cannot be read. */
-function endOf(task: Stored<CFTask>): number {
-  const times = [conditionTypes.succeeded, conditionTypes.failed].flatMap((type) => {
-    const condition = findCondition(task, type);
-    return condition?.status === 'True' ? [Date.parse(condition.lastTransitionTime)] : [];
-  });
-  return Math.max(...times) || 0;
-}
+/** When a task ended, in milliseconds, as the controller wrote it; 0 if that cannot be read. */
+const endedMs = (task: Stored<CFTask>): number => Date.parse(endOf(task)?.lastTransitionTime ?? '') || 0;
 
 /** The finished tasks of one app, newest first. The one with the highest number comes first of all, because the next number depends on it. */
 function ranked(ofApp: readonly Stored<CFTask>[]): Ended[] {
@@ -82,7 +76,7 @@ function ranked(ofApp: readonly Stored<CFTask>[]): Ended[] {
   const isLast = ({ task }: { task: Stored<CFTask> }): number => (last > 0 && task.status?.sequenceId === last ? 1 : 0);
   return ofApp
     .filter(isFinished)
-    .map((task) => ({ task, at: endOf(task) }))
+    .map((task) => ({ task, at: endedMs(task) }))
     .toSorted((a, b) => isLast(b) - isLast(a) || b.at - a.at)
     .map((ended, rank) => ({ ...ended, rank }));
 }

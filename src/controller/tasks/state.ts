@@ -3,6 +3,7 @@
 import { findCondition } from '../../lib/api/conditions.ts';
 import { conditionTypes, kinds } from '../../lib/api/group.ts';
 import type { Stored } from '../../lib/api/object.ts';
+import { endOf } from '../../lib/api/task-end.ts';
 import type { CFTask, TaskWorkload } from '../../lib/api/types.generated.ts';
 import type { Context } from '../runtime/reconciler.ts';
 
@@ -11,7 +12,7 @@ export const hasStarted = (object: CFTask | TaskWorkload): boolean => findCondit
 
 /** True for a task that has finished, successfully or not. */
 export function isOver(task: CFTask): boolean {
-  return [conditionTypes.succeeded, conditionTypes.failed].some((type) => findCondition(task, type)?.status === 'True');
+  return endOf(task) !== undefined;
 }
 
 /**

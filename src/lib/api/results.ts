@@ -396,6 +396,7 @@ export interface WhyDetails {
   cause?: string;
   /** One sentence. */
   message: string;
+  /** Since when that is so: of a task that has ended when it ended, of another one when it was created. */
   since?: string;
   /** The revision of the app that failed, or that fails now, or whose canary is paused. */
   version?: number;

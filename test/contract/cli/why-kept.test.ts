@@ -81,13 +81,14 @@ describe('a task that failed', () => {
 });
 
 describe('a task that succeeded', () => {
+  const endedAt = '2026-08-07T10:16:20Z';
   beforeEach(() => scene.ok(...push));
 
   async function succeeded(output?: TaskOutput): Promise<void> {
     const app = nameOf(scene.app());
     const metadata = { name: 'task-guid', namespace: ns, labels: { [labels.appGuid]: app, [labels.taskGuid]: 'task-guid' } };
     await scene.cluster.add(kinds.task, { metadata, spec: { appRef: { name: app }, displayName: 'migrate', command: 'x' } });
-    const conditions = [{ type: 'Succeeded', status: 'True', reason: 'JobSucceeded', message: '', lastTransitionTime: '' }];
+    const conditions = [{ type: 'Succeeded', status: 'True', reason: 'JobSucceeded', message: '', lastTransitionTime: endedAt }];
     scene.setStatus(kinds.task, 'task-guid', { sequenceId: 1, memoryMB: 64, conditions, ...(output === undefined ? {} : { output }) });
   }
 
@@ -97,6 +98,12 @@ describe('a task that succeeded', () => {
     expect((await scene.ok('why', 'shop', '--task', '1')).stdout).toContain("Task 'migrate' of app 'shop' succeeded.\n");
     expect((await scene.ok('why', 'shop', '--task', '1')).stdout).toContain('\n\nlast lines:\n   migrating\n   42 rows\n');
     expect(logsRead()).toEqual([]);
+  });
+
+  it('says since when it is over, not since when it was there', async () => {
+    await succeeded();
+    expect(await asJson('--task', '1')).toMatchObject({ since: endedAt });
+    expect((await scene.ok('why', 'shop', '--task', '1')).stdout).toMatch(/^since: +Fri 07 Aug 10:16:20 UTC 2026$/m);
   });
 
   it.each([

@@ -5,20 +5,18 @@ import { annotations, conditionTypes, kinds, labels } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
 import { podRefusalOf } from '../../api/pod-refusal.ts';
 import type { TaskDetails, TaskState } from '../../api/results.ts';
+import { endOf } from '../../api/task-end.ts';
 import type { CFApp, CFTask } from '../../api/types.generated.ts';
 import { defined } from '../../defined.ts';
 import { KfError } from '../../errors.ts';
 import type { SpaceSession } from '../../session/session.ts';
 
-function has(task: Stored<CFTask>, type: string): boolean {
-  return findCondition(task, type)?.status === 'True';
-}
-
 function stateOf(task: Stored<CFTask>): TaskState {
-  if (has(task, conditionTypes.succeeded)) return 'SUCCEEDED';
-  if (has(task, conditionTypes.failed)) return 'FAILED';
+  const end = endOf(task);
+  if (end !== undefined) return end.type === conditionTypes.succeeded ? 'SUCCEEDED' : 'FAILED';
   if (task.spec.canceled === true) return 'CANCELING';
-  return has(task, conditionTypes.started) && podRefusalOf(task) === undefined ? 'RUNNING' : 'PENDING';
+  const hasStarted = findCondition(task, conditionTypes.started)?.status === 'True';
+  return hasStarted && podRefusalOf(task) === undefined ? 'RUNNING' : 'PENDING';
 }
 
 /** The controller's message; with Kubernetes' reason where the exit code alone does not explain the end (`OOMKilled`). */

@@ -7,6 +7,7 @@ import { conditionTypes, labels } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
 import { podRefusalOf } from '../../api/pod-refusal.ts';
 import type { TaskDetails, WhyDetails } from '../../api/results.ts';
+import { endOf } from '../../api/task-end.ts';
 import type { CFApp, CFTask, TaskFailure } from '../../api/types.generated.ts';
 import { defined } from '../../defined.ts';
 import type { SpaceSession } from '../../session/session.ts';
@@ -18,8 +19,8 @@ import { keptLinesOf, lastLinesOf, warningsAbout } from './evidence.ts';
 export async function whyTask(session: SpaceSession, app: Stored<CFApp>, task: Stored<CFTask>): Promise<WhyDetails> {
   const { bin, space } = session;
   const { displayName } = app.spec;
-  const { name, state, startTime: since } = taskDetails(task);
-  const about = { kind: 'task' as const, name, since };
+  const { name, state, startTime } = taskDetails(task);
+  const about = { kind: 'task' as const, name, since: endOf(task)?.lastTransitionTime ?? startTime };
   if (state === 'SUCCEEDED') {
     const { output } = task.status ?? {};
     const lines = output === undefined ? await lastLinesOf(session, app, await placeOf(session, app, task)) : keptLinesOf(output);
