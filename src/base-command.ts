@@ -3,16 +3,17 @@
 import { Command } from '@oclif/core/command';
 import type { Input, ParserOutput } from '@oclif/core/interfaces';
 import { declaredBy, helpSubject } from './declared.ts';
-import { globalFlags } from './flags.ts';
+import { globalFlags, typedPlace } from './flags.ts';
 import type { Frame, Program } from './frame.ts';
 import { readDeclared } from './lib/cf/definitions.ts';
+import type { GivenPlace } from './lib/cf/same-place.ts';
 import { timeoutWarnings } from './lib/cf/timeouts.ts';
 import { wantsHelp } from './lib/cf/usage.ts';
 import { defined } from './lib/defined.ts';
 import type { KfError } from './lib/errors.ts';
 import type { Report } from './lib/events.ts';
 import type { findApp } from './lib/ops/find.ts';
-import { printFailure, printResult, toKfError, type JsonForm } from './lib/output/error.ts';
+import { changeHints, printFailure, printResult, toKfError, type JsonForm } from './lib/output/error.ts';
 import { openDisplay, reportOn, type Display } from './lib/output/progress.ts';
 import type { Terminal } from './lib/output/terminal.ts';
 import type { OrgSession, Session, SpaceSession } from './lib/session/session.ts';
@@ -60,6 +61,8 @@ export abstract class KfCommand<T> extends Command {
   #result: T | undefined;
   #needs: 'cluster' | 'org' | 'space' = 'cluster';
   #session: Session | undefined;
+  /** What was typed in place of the target. */
+  #given: GivenPlace = {};
   #global: { context?: string; org?: string; space?: string; verbose?: boolean } = {};
 
   constructor(argv: string[], program: Program) {
@@ -234,8 +237,8 @@ export abstract class KfCommand<T> extends Command {
     return (await import('./lib/ops/find.ts')).findApp(session, name);
   }
 
-  /** Org and space that the user typed in place of the targeted ones. */
-  #typedPlace({ spaceFlagIsOther = false }: ClusterSessionOptions): { org?: string; space?: string } {
+  /** Org and space in place of the targeted ones. */
+  #otherPlace({ spaceFlagIsOther = false }: ClusterSessionOptions): { org?: string; space?: string } {
     const { org, space } = this.#global;
     return defined({ org, space: spaceFlagIsOther ? undefined : space });
   }
@@ -248,8 +251,9 @@ export abstract class KfCommand<T> extends Command {
     const variables = this.#statics.environment.map(([name]) => name);
     for (const warning of timeoutWarnings(env, ['CF_DIAL_TIMEOUT', ...variables])) this.warn(warning);
     const context = options.context ?? this.#global.context;
-    const { org = present(env['KF_ORG']), space = present(env['KF_SPACE']) } =
-      options.keepPlace === true ? { org: undefined, space: undefined } : this.#typedPlace(options);
+    const other = options.keepPlace === true ? {} : this.#otherPlace(options);
+    const { org = present(env['KF_ORG']), space = present(env['KF_SPACE']) } = other;
+    this.#given = typedPlace(defined({ context: this.#global.context, ...other }), env);
     this.#session = await openSession({
       needs,
       env: verbose === true ? { ...env, CF_TRACE: 'true' } : env,
@@ -268,8 +272,23 @@ export abstract class KfCommand<T> extends Command {
   }
 
   async #explained(error: KfError): Promise<KfError> {
-    if (this.#session === undefined || this.#statics.isAboutInstallation) return error;
-    return this.#session.explain(error);
+    if (this.#session === undefined) return error;
+    const explained = this.#statics.isAboutInstallation ? error : await this.#session.explain(error);
+    changeHints(explained, await this.#samePlace());
+    return explained;
+  }
+
+  /** Changes commands so that they act where this one acts. */
+  async #samePlace(): Promise<(hint: string) => string> {
+    if (Object.keys(this.#given).length === 0) return (hint) => hint;
+    const { inSamePlace } = await import('./lib/cf/same-place.ts');
+    return (hint) => inSamePlace(hint, this.#given);
+  }
+
+  /** Commands to try next, which act where this one acts. */
+  protected async inSamePlace(hints: readonly string[]): Promise<string[]> {
+    const change = await this.#samePlace();
+    return hints.map((hint) => change(hint));
   }
 
   /** Tells a user with several clusters which one is about to change. */

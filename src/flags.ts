@@ -2,8 +2,10 @@
 
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
+import type { Frame } from './frame.ts';
 import { instanceLimits } from './lib/api/app.ts';
 import { strategies, type Strategy } from './lib/api/rollout.ts';
+import type { GivenPlace } from './lib/cf/same-place.ts';
 import { parseChoice, parsePortRange, parseSize, parseTaskId, parseWholeNumber, type PortRange } from './lib/cf/values.ts';
 import { defined } from './lib/defined.ts';
 import type { AppProtocol } from './lib/ops/routes/destinations.ts';
@@ -29,6 +31,12 @@ export const globalFlags = {
   space: Flags.string({ summary: 'space instead of the targeted one', helpValue: 'SPACE', env: 'KF_SPACE', helpGroup: GLOBAL }),
   verbose: Flags.boolean({ char: 'v', summary: 'print API requests', helpGroup: GLOBAL }),
 };
+
+/** What was typed of context, org and space. The environment, from which they may come too, is the same for the next command. */
+export function typedPlace({ context, org, space }: GivenPlace, env: Frame['env']): GivenPlace {
+  const typed = (value: string | undefined, variable: string): string | undefined => (value === env[variable] ? undefined : value);
+  return defined({ context: typed(context, 'KF_CONTEXT'), org: typed(org, 'KF_ORG'), space: typed(space, 'KF_SPACE') });
+}
 
 /** Accepts a detached negative value: `-i -1`. */
 function numeric<T extends object>(flag: T): T {

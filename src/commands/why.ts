@@ -36,7 +36,8 @@ export default class Why extends KfCommand<WhyDetails> {
     if (app !== undefined && isOfSpace) throw incorrectUsage("APP_NAME cannot be used together with '--route' or '--service'.");
     const [session, { why }] = await this.inSpace(import('../lib/ops/why/why.ts'));
     this.announceList`Explaining ${route ?? service ?? app ?? ''}`;
-    const details = await why(session, { app, version, build, task, route, service });
+    const found = await why(session, { app, version, build, task, route, service });
+    const details = { ...found, next: await this.inSamePlace(found.next) };
     this.print(renderWhy(details));
     return details;
   }

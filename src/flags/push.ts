@@ -4,7 +4,7 @@ import * as Flags from '@oclif/core/flags';
 import type { InferredFlags } from '@oclif/core/interfaces';
 import type { Frame } from '../frame.ts';
 import type { globalFlags } from '../flags.ts';
-import { instancesFlag, noWaitFlag, numberFlag, rolloutFlags, sizeFlag } from '../flags.ts';
+import { instancesFlag, noWaitFlag, numberFlag, rolloutFlags, sizeFlag, typedPlace } from '../flags.ts';
 import { mostStartSeconds } from '../lib/api/app.ts';
 import { KfError } from '../lib/errors.ts';
 import { parseChoice } from '../lib/cf/values.ts';
@@ -97,18 +97,15 @@ export async function imagePassword(
   return askSecret(terminal, { name: 'Docker password', otherwise: 'CF_DOCKER_PASSWORD', signal });
 }
 
-/** The command line under the names of the plan. The environment, from which the place may come too, is the same for the next command. */
+/** The command line under the names of the plan. */
 export function planFlags(
   name: string | undefined,
   flags: InferredFlags<typeof pushFlags> & InferredFlags<Pick<typeof globalFlags, 'context' | 'org' | 'space'>>,
   env: Frame['env'],
 ): PushFlags {
-  const typed = (value: string | undefined, variable: string): string | undefined => (value === env[variable] ? undefined : value);
   return {
     name,
-    context: typed(flags.context, 'KF_CONTEXT'),
-    org: typed(flags.org, 'KF_ORG'),
-    space: typed(flags.space, 'KF_SPACE'),
+    ...typedPlace(flags, env),
     buildpacks: flags.buildpack,
     command: flags['start-command'],
     manifest: flags.manifest,

@@ -1,9 +1,7 @@
-// Hints after a push can be pasted: those to push again contain the flags of this push, and other commands its place.
+// Hints to push again can be pasted: they contain the flags of this push.
 
+import { quoted } from '../cf/shell-word.ts';
 import type { PushFlags } from './plan.ts';
-
-/** Quotes one word for a POSIX shell. */
-export const quoted = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`);
 
 const megabytes = (size: number | undefined): string | undefined => (size === undefined ? undefined : `${size}M`);
 
@@ -17,13 +15,6 @@ interface Repeated {
   /** A flag that excludes this one: a text that advises it does not get this one. */
   not?: string;
 }
-
-/** Flags of every command. */
-const place: readonly Repeated[] = [
-  { spellings: ['--context'], given: ({ context }) => context },
-  { spellings: ['--org'], given: ({ org }) => org },
-  { spellings: ['--space'], given: ({ space }) => space },
-];
 
 const repeated: readonly Repeated[] = [
   { spellings: ['-f', '--manifest'], given: ({ manifest }) => manifest },
@@ -49,7 +40,9 @@ const repeated: readonly Repeated[] = [
   { spellings: ['--strategy'], given: ({ strategy }) => strategy },
   { spellings: ['--max-in-flight'], given: ({ maxInFlight }) => maxInFlight, not: '--strategy' },
   { spellings: ['--instance-steps'], given: ({ instanceSteps }) => instanceSteps, not: '--strategy' },
-  ...place,
+  { spellings: ['--context'], given: ({ context }) => context },
+  { spellings: ['--org'], given: ({ org }) => org },
+  { spellings: ['--space'], given: ({ space }) => space },
 ];
 
 function wordsOf({ spellings: [flag = ''], given }: Repeated, flags: PushFlags): string[] {
@@ -57,20 +50,6 @@ function wordsOf({ spellings: [flag = ''], given }: Repeated, flags: PushFlags):
   if (value === undefined || value === false) return [];
   if (value === true) return [flag];
   return [value].flat().flatMap((one) => [flag, quoted(String(one))]);
-}
-
-/** A hint that is only a command, and no sentence. */
-const otherCommand = /^(?:kubectl )?[ck]f (?!push )[^`',;]*[^`',;.]$/;
-
-/**
- * Adds the place of this push, as far as it was typed, to a hint that is another command.
- * @param hint such as `kf why shop`; other texts stay, also those that contain `kf push NAME`
- */
-export function inSamePlace(hint: string, flags: PushFlags): string {
-  if (!otherCommand.test(hint)) return hint;
-  const named = new Set(hint.split(' '));
-  const missing = place.filter(({ spellings }) => !spellings.some((spelling) => named.has(spelling)));
-  return [hint, ...missing.flatMap((flag) => wordsOf(flag, flags))].join(' ');
 }
 
 /**

@@ -59,17 +59,27 @@ function printText(terminal: Terminal, error: KfError, { withoutFailed = false }
   if (hints.length > 0) terminal.err(hints.join('\n'));
 }
 
+interface Told {
+  message: string;
+  hints?: string[];
+}
+
+/** The failure itself, and those of its apps, where a push of several has failed. */
+function failuresIn(error: KfError): Told[] {
+  const { apps } = error.details;
+  const ofApps = Array.isArray(apps) ? (apps as { error?: Told }[]) : [];
+  return [error, ...ofApps.flatMap(({ error: ofApp }) => ofApp ?? [])];
+}
+
+/** Changes all hints of a failure in place. */
+export function changeHints(error: KfError, change: (hint: string) => string): void {
+  for (const { hints } of failuresIn(error)) hints?.splice(0, hints.length, ...hints.map((hint) => change(hint)));
+}
+
 /** Shows the error's commands under the name of the program: a user who typed `cf` sees `cf push`. Text of apps is unchanged. */
 function nameCommands(error: KfError, { asStarted }: Terminal): void {
-  error.message = asStarted(error.message);
-  error.hints.splice(0, error.hints.length, ...error.hints.map((hint) => asStarted(hint)));
-  const { apps } = error.details;
-  if (!Array.isArray(apps)) return;
-  for (const { error: ofApp } of apps as { error?: { message: string; hints?: string[] } }[]) {
-    if (ofApp === undefined) continue;
-    ofApp.message = asStarted(ofApp.message);
-    if (ofApp.hints !== undefined) ofApp.hints = ofApp.hints.map((hint) => asStarted(hint));
-  }
+  for (const told of failuresIn(error)) told.message = asStarted(told.message);
+  changeHints(error, asStarted);
 }
 
 export interface FailureOptions {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { inSamePlace, repeatPush } from '../../../src/lib/manifest/again.ts';
+import { repeatPush } from '../../../src/lib/manifest/again.ts';
 
 describe('a hint to push again', () => {
   test('repeats this push with its manifest, folder and settings', () => {
@@ -42,27 +42,5 @@ describe('a hint to push again', () => {
     expect(repeatPush('kf logs shop --recent', { path: 'app' })).toBe('kf logs shop --recent');
     expect(repeatPush('Unpack it and push the folder.', { path: 'app' })).toBe('Unpack it and push the folder.');
     expect(repeatPush("'kf push' makes a new one", { path: 'app' })).toBe("'kf push' makes a new one");
-  });
-});
-
-describe('a hint to another command after a push', () => {
-  test('acts in the same place', () => {
-    expect(inSamePlace('kf logs shop --recent', { path: 'app', org: 'my org', space: 'dev' })).toBe(
-      "kf logs shop --recent --org 'my org' --space dev",
-    );
-    expect(inSamePlace('cf apps', { context: 'prod' })).toBe('cf apps --context prod');
-    expect(inSamePlace('kubectl kf why shop', { space: 'dev' })).toBe('kubectl kf why shop --space dev');
-    expect(inSamePlace('kf setup --context prod', { context: 'prod', space: 'dev' })).toBe('kf setup --context prod --space dev');
-  });
-
-  test('is unchanged without one, and so are sentences and programs of others', () => {
-    expect(inSamePlace('kf why shop', { path: 'app' })).toBe('kf why shop');
-    for (const text of [
-      'kf push shop -p app',
-      'kubectl get pods',
-      'Or a larger quota: kf org-quota q',
-      'kf scale shop -i NUMBER, or stop others.',
-    ])
-      expect(inSamePlace(text, { space: 'dev' })).toBe(text);
   });
 });

@@ -1,9 +1,10 @@
 // Pushes all apps of a plan: all are checked before anything is written, then they are pushed in parallel.
 
 import type { AppDetails } from '../../api/results.ts';
+import { inSamePlace } from '../../cf/same-place.ts';
 import { defined } from '../../defined.ts';
 import { KfError, messageOf, type FailureClass } from '../../errors.ts';
-import { inSamePlace, repeatPush } from '../../manifest/again.ts';
+import { repeatPush } from '../../manifest/again.ts';
 import type { PushPlan } from '../../manifest/plan.ts';
 import { nameLeaving } from '../../session/leaving-place.ts';
 import { withParts } from '../../session/overlay.ts';

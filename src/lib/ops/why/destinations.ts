@@ -7,7 +7,7 @@ import { conditionTypes, kinds, labels, reasons } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
 import type { WhyDetails } from '../../api/results.ts';
 import type { CFApp, CFProcess, CFRoute, RouteDestination } from '../../api/types.generated.ts';
-import { quoted } from '../../manifest/again.ts';
+import { quoted } from '../../cf/shell-word.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { protocolOf } from '../routes/destinations.ts';
 import type { RouteAddress } from '../routes/routes.ts';
