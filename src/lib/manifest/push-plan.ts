@@ -133,7 +133,9 @@ function appPlan(app: ManifestApp & { name: string }, flags: PushFlags, folders:
     ...rest
   } = app;
   const docker =
-    flags.dockerImage === undefined ? app.docker : { image: flags.dockerImage, ...defined({ username: flags.dockerUsername }) };
+    flags.dockerImage === undefined
+      ? app.docker
+      : { ...app.docker, image: flags.dockerImage, ...defined({ username: flags.dockerUsername }) };
   const noRoute = app.noRoute || flags.noRoute === true || flags.task === true;
   const randomRoute = !noRoute && (app.randomRoute || flags.randomRoute === true);
   const lifecycle = docker !== undefined ? 'docker' : 'buildpack';

@@ -93,6 +93,15 @@ describe('push --docker-username', () => {
     expect(written).toContain(`  docker:\n      image: ${image}\n      username: alice\n`);
     expect(written).not.toContain('s3cret');
   });
+
+  it('may be in the manifest while -o has the image', async () => {
+    writeFileSync(path.join(scene.cli.home, 'manifest.yml'), `applications:\n- name: shop\n  docker: {image: ${image}, username: alice}\n`);
+    const run = await scene.cli.run(['push', '-o', 'registry.example.com/shop:2'], { env });
+    expect(run.code, run.stderr).toBe(0);
+    expect(auths()).toEqual({ 'registry.example.com': credential('alice', 's3cret') });
+    const imagePullSecrets = [{ name: secretName() }];
+    expect(scene.packages()[0]?.spec.source?.registry).toEqual({ image: 'registry.example.com/shop:2', imagePullSecrets });
+  });
 });
 
 describe('without CF_DOCKER_PASSWORD', () => {

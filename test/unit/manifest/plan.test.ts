@@ -58,6 +58,17 @@ describe('without a manifest', () => {
     });
     expect(app({ name: 'shop', dockerImage: 'nginx:1' })).not.toHaveProperty('path');
   });
+
+  test.each([
+    [{}, 'bot'],
+    [{ dockerUsername: 'me' }, 'me'],
+  ])('a docker image in a flag keeps the user of the manifest, unless a flag has another one: %j', (flags, username) => {
+    const docker = app(
+      { dockerImage: 'reg.io/shop:2', ...flags },
+      'applications: [{name: a, docker: {image: reg.io/shop:1, username: bot}}]',
+    )?.docker;
+    expect(docker).toEqual({ image: 'reg.io/shop:2', username });
+  });
 });
 
 describe('a path', () => {
