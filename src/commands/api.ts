@@ -58,7 +58,8 @@ export default class Api extends KfCommand<Result> {
       ['kubernetes:', kubernetesVersion],
     ];
     this.print([pairs(...rows)]);
-    if (session.org === undefined) this.print([line(), line(`Use '${this.frame.bin} target' to view or set your target org and space.`)]);
+    if (session.state.org === undefined)
+      this.print([line(), line(`Use '${this.frame.bin} target' to view or set your target org and space.`)]);
     return { endpoint: server, apiVersion, kubernetesVersion, context: name };
   }
 }

@@ -25,7 +25,7 @@ export default class Login extends KfCommand<TargetDetails> {
     if (flags.password !== undefined) this.warn(passwordNotUsed);
     const ignored = withoutEffect(flags);
     if (ignored !== undefined) this.warn(ignored);
-    const [{ chooseUser, contextFor, pinContext }, { describeTarget, setTarget }, { listOrgs }] = await Promise.all([
+    const [{ chooseUser, contextFor, pinContext }, { describeTarget, setTarget, spaceWithoutOrg }, { listOrgs }] = await Promise.all([
       import('../lib/ops/tenancy/login.ts'),
       import('../lib/ops/tenancy/target.ts'),
       import('../lib/ops/tenancy/orgs-and-spaces.ts'),
@@ -43,6 +43,7 @@ export default class Login extends KfCommand<TargetDetails> {
     this.ok();
     const orgs = flags.org === undefined ? await listOrgs(session) : [];
     const org = flags.org ?? (orgs.length === 1 ? orgs[0]?.name : undefined);
+    if (org === undefined && flags.space !== undefined) throw spaceWithoutOrg(session);
     const place = org === undefined ? {} : await setTarget(session, { org, space: flags.space });
     const target = await describeTarget(session, place);
     this.print(renderTarget(target, this.frame.bin));

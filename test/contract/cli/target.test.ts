@@ -89,9 +89,38 @@ describe('kf target that fails', () => {
   });
 
   it('login and api without a place leave nothing targeted either', async () => {
+    expect((await cli.run(['target', '-o', 'default', '-s', 'second'])).code).toBe(0);
     expect((await cli.run(['login'])).stdout).toContain("No org or space targeted, use 'kf target -o ORG -s SPACE'");
     expect((await cli.run(['delete', '-f', 'shop'])).stderr).toBe(noOrg);
     await cli.run(['api', '--unset']);
+    expect((await cli.run(['delete', '-f', 'shop'])).stderr).toBe(noOrg);
+    expect(deleted()).toEqual([]);
+  });
+
+  it.each([
+    [['login'], "No org or space targeted, use 'kf target -o ORG -s SPACE'"],
+    [['login', '-u', 'tester'], "No org or space targeted, use 'kf target -o ORG -s SPACE'"],
+    [['auth', 'tester'], "Use 'kf target' to view or set your target org and space.\n"],
+    [['api', 'test'], "Use 'kf target' to view or set your target org and space.\n"],
+  ])('%j without a place clears the one of before, also in the same cluster, and says so', async (argv, hint) => {
+    expect((await cli.run(['target', '-o', 'default', '-s', 'second'])).code).toBe(0);
+    expect(await cli.run(argv)).toMatchObject({ code: 0, stderr: '', stdout: expect.stringContaining(hint) as string });
+    expect((await cli.run(['delete', '-f', 'shop'])).stderr).toBe(noOrg);
+    expect(deleted()).toEqual([]);
+  });
+
+  it('api that only shows the cluster leaves org and space targeted', async () => {
+    await cli.run(['target', '-o', 'default', '-s', 'second']);
+    expect((await cli.run(['api'])).stdout).not.toContain('Use ');
+    expect(cli.state()).toMatchObject({ OrganizationFields: { Name: 'default' }, SpaceFields: { Name: 'second' } });
+  });
+
+  it('login -s without an org to choose it in fails, and says what lacks', async () => {
+    await cli.run(['target', '-o', 'default', '-s', 'second']);
+    expect(await cli.run(['login', '-s', 'default'])).toMatchObject({
+      code: 1,
+      stderr: 'An org must be targeted before targeting a space.\n\nTIP:\n   kf target -o ORG -s SPACE\n',
+    });
     expect((await cli.run(['delete', '-f', 'shop'])).stderr).toBe(noOrg);
     expect(deleted()).toEqual([]);
   });

@@ -51,21 +51,24 @@ export function logOut(env: Env): { user?: string } {
   return defined({ user });
 }
 
-/** Saves the session's context; org and space of another cluster are deleted. */
-export function pinContext(session: Session): void {
-  const { context, server } = session.cluster.identity;
-  const stored = readState(session.env);
-  const isSame = stored.context === context && stored.server === server;
-  const { user, userOf } = session.state;
-  session.save({ ...(isSame ? stored : { context, server }), ...(user === undefined || userOf === undefined ? {} : { user, userOf }) });
+/** What stays of the stored target: never org and space, as in cf, and of another cluster nothing. */
+function withoutPlace(
+  { org: _org, space: _space, ...stored }: TargetState,
+  { identity: { context, server } }: Session['cluster'],
+): TargetState {
+  return stored.context === context && stored.server === server ? stored : { context, server };
 }
 
-/** Uses another user of the kubeconfig from now on, after the API server has accepted it. Returns its name there. */
+/** Saves the session's context; org and space are deleted, as in cf. */
+export function pinContext(session: Session): void {
+  const { user, userOf } = session.state;
+  const kept = withoutPlace(readState(session.env), session.cluster);
+  session.save({ ...kept, ...(user === undefined || userOf === undefined ? {} : { user, userOf }) });
+}
+
+/** Uses another user of the kubeconfig from now on, after the API server has accepted it; org and space are deleted, as in cf. Returns its name there. */
 export async function chooseUser(session: Session, kubeconfigUser: string): Promise<string> {
   const user = await session.cluster.whoAmI(session.signal);
-  const { context, server } = session.cluster.identity;
-  const stored = readState(session.env);
-  const kept: TargetState = stored.context === context && stored.server === server ? stored : {};
-  session.save({ ...kept, context, server, kubeconfigUser, user, userOf: kubeconfigUser });
+  session.save({ ...withoutPlace(readState(session.env), session.cluster), kubeconfigUser, user, userOf: kubeconfigUser });
   return user;
 }

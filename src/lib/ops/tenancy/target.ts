@@ -52,12 +52,18 @@ export function forgetPlace(env: Session['env'], what: 'org' | 'space'): void {
   saveState(env, { ...rest, ...(what === 'org' || org === undefined ? {} : { org }) });
 }
 
+/** A space is chosen in an org. @param whyNone why the default org does not serve */
+export function spaceWithoutOrg({ bin }: Session, whyNone?: string): KfError {
+  return new KfError('usage', 'An org must be targeted before targeting a space.', {
+    hints: [`${bin} target -o ORG -s SPACE`, ...(whyNone === undefined ? [] : [whyNone])],
+  });
+}
+
 /** The org in which to choose a space: the targeted one, or the default that `kf target` shows to a user without a target. */
 async function currentOrg(session: Session): Promise<NameAndGuid> {
   const whyNone = session.org === undefined ? await session.findPlaceIfAny() : undefined;
   if (session.org !== undefined) return session.org;
-  const hints = [`${session.bin} target -o ORG -s SPACE`, ...(whyNone === undefined ? [] : [whyNone])];
-  throw new KfError('usage', 'An org must be targeted before targeting a space.', { hints });
+  throw spaceWithoutOrg(session, whyNone);
 }
 
 /** The org's space, if it has exactly one. */
