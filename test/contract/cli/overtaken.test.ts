@@ -119,6 +119,19 @@ it('of two stops both succeed', async () => {
   expect(await run('stop', 'shop')).toMatchObject({ code: 0, stderr: '' });
 });
 
+it('of two starts both succeed, and wait for the one change', async () => {
+  await scene.ok('push', 'shop', '-p', 'app');
+  await scene.ok('stop', 'shop');
+  let first: string | undefined;
+  beforeNextPatch(kinds.app, async () => {
+    await scene.ok('start', 'shop');
+    first = scene.app().metadata.annotations?.[annotations.deployId];
+  });
+  const second = await run('start', 'shop');
+  expect(second).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(/^requested state: +started$/m) as string });
+  expect([first, scene.app().metadata.annotations?.[annotations.deployId]]).toEqual([expect.any(String), first]);
+});
+
 it('a push says that a later push or a rollback has overtaken it', async () => {
   scene.droplet = undefined;
   const running = run('push', 'shop', '-p', 'app');

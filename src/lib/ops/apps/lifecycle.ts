@@ -109,7 +109,8 @@ export async function startApp(session: SpaceSession, app: Stored<CFApp>): Promi
   const started = await changeApp(session, app, (current) =>
     isStarted(current) ? undefined : { spec: { desiredState: 'STARTED' }, annotations: { [annotations.deployId]: deployId } },
   );
-  return { app: started, changed: true, deployId };
+  // When another start was first, this one waits for that change.
+  return { app: started, changed: true, deployId: started.metadata.annotations?.[annotations.deployId] ?? deployId };
 }
 
 /** Stops the app. The revision changes, so that the next start uses the environment and bindings of that time. */
