@@ -7,6 +7,7 @@ import { configMapType } from '../../../src/lib/api/core.ts';
 import { annotations, kinds, labels } from '../../../src/lib/api/group.ts';
 import { resource, type KubeObject } from '../../../src/lib/api/object.ts';
 import { printRecord } from '../../../src/lib/api/revisions.ts';
+import { deploymentStateOf } from '../../../src/lib/api/rollout.ts';
 import { bundleForTests, type CliRun } from '../../support/cli.ts';
 import { nameOf, ns, PushScene } from '../../support/push-scene.ts';
 
@@ -206,6 +207,24 @@ describe('cancel-deployment', () => {
       code: 1,
       stderr: expect.stringContaining("App 'nothing' not found"),
     });
+  });
+
+  it.each([
+    ['is on its way', 'CANCELING', () => undefined],
+    ['has ended', 'CANCELED', undefined],
+  ])('succeeds too when another one, which %s, came first', async (_, state, controller) => {
+    await pushed();
+    await scene.ok(...canary);
+    const { memory } = scene.cluster;
+    const reconcile = memory.intercept;
+    memory.intercept = async (verb, { plural }) => {
+      if (verb !== 'patch' || plural !== kinds.app.plural) return;
+      memory.intercept = controller ?? reconcile;
+      await scene.ok('cancel-deployment', 'shop');
+      await expect.poll(() => deploymentStateOf(scene.app())).toBe(state);
+    };
+    expect(await run('cancel-deployment', 'shop')).toMatchObject({ code: 0, stderr: '' });
+    expect(rollout()).toMatchObject({ canceled: true });
   });
 
   it.each(['cancel-deployment', 'continue-deployment'])('%s says that a later change came first', async (command) => {

@@ -5,7 +5,7 @@ import { configMapType } from '../../api/core.ts';
 import { annotations, kinds, labels } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
 import { readRecords, revisionsName } from '../../api/revisions.ts';
-import { canaryOf, deploymentStateOf, isCanaryUnderWay, rolloutOf, type RolloutPatch } from '../../api/rollout.ts';
+import { canaryOf, deploymentStateOf, isCanaryUnderWay, isCanceled, rolloutOf, type RolloutPatch } from '../../api/rollout.ts';
 import type { CFApp } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import type { SpaceSession } from '../../session/session.ts';
@@ -44,6 +44,8 @@ export async function cancelDeployment(session: SpaceSession, app: Stored<CFApp>
   return changeApp(session, app, (current) => {
     const now = deploymentStateOf(current);
     if (deployIdOf(current) !== id) throw overtaken(current);
+    // Another cancellation was first.
+    if (isCanceled(current)) return undefined;
     if (now !== 'DEPLOYING' && now !== 'PAUSED') throw noneActive(session, current);
     const asked: Omit<RolloutPatch, 'id'> = rolloutOf(current) ?? { strategy: null, maxInFlight: null, instanceSteps: null, step: null };
     return { spec: { currentDropletRef: { name: droplet }, rollout: { ...asked, id, canceled: true } } };
