@@ -329,6 +329,31 @@ describe('rename-org and rename-space', () => {
   });
 });
 
+describe('a target that another command sets meanwhile', () => {
+  it.each([
+    ['delete-space', 'example-space', '-f'],
+    ['delete-org', 'example-org', '-f'],
+    ['rename-space', 'example-space', 'second'],
+    ['rename-org', 'example-org', 'second'],
+  ])('stays when %s has waited until the end', async (...argv) => {
+    await target();
+    await cluster.add(kinds.org, { metadata: { name: 'other-guid', namespace: 'cf' }, spec: { displayName: 'other' } });
+    await cluster.add(kinds.space, { metadata: { name: 'dev-guid', namespace: 'other-guid' }, spec: { displayName: 'dev' } });
+    const [type, ns, guid] = argv[0].endsWith('org') ? [kinds.org, 'cf', 'org-guid'] : [kinds.space, 'org-guid', 'space-guid'];
+    await finalizers(type, ns, guid, ['kf.test/slow']);
+    const running = cli.run(argv);
+    await expect
+      .poll(() => cluster.server.calls.some(({ path, query }) => path.endsWith(`/${type.plural}`) && query.has('watch')))
+      .toBe(true);
+    expect((await cli.run(['target', '-o', 'other', '-s', 'dev'])).code).toBe(0);
+    const { generation = 1 } = cluster.memory.peek(type, ns, guid)?.metadata ?? {};
+    await statusOf(type, ns, guid, condition('Claimed', 'True', generation), condition('Ready', 'True', generation));
+    await finalizers(type, ns, guid, null);
+    expect(await running).toMatchObject({ code: 0, stdout: expect.not.stringContaining('TIP') as string });
+    expect(cli.state()).toMatchObject({ OrganizationFields: { Name: 'other' }, SpaceFields: { Name: 'dev' } });
+  });
+});
+
 describe('logout', () => {
   it('forgets user, org and space, and keeps the cluster', async () => {
     await target();

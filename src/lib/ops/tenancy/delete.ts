@@ -11,6 +11,7 @@ import type { OrgSession, Session } from '../../session/session.ts';
 import { asyncTimeoutMs } from '../async-timeout.ts';
 import { unlessLate } from '../../wait.ts';
 import { unlessAbsent, whereControllerIs } from '../controller-wait.ts';
+import { changeTargetOf } from './target.ts';
 
 /** Longer than it takes to stop all apps of a full space, so that only something that blocks the deletion exceeds it. */
 const usualPatienceMinutes = 15;
@@ -86,9 +87,7 @@ export async function deleteOrg(session: Session, name: string): Promise<PlaceDe
   const object = named(await readOrgs(session), name);
   if (object === undefined) return nothing;
   await remove(session, { type: kinds.org, object, what: `Org '${name}'`, list: `${session.bin} orgs` });
-  const { org, space: _space, ...rest } = session.state;
-  const wasTargeted = org?.guid === object.metadata.name;
-  if (wasTargeted) session.saveOrWarn(rest);
+  const wasTargeted = changeTargetOf(session, 'org', object.metadata.name, ({ org: _org, space: _space, ...rest }) => rest);
   return { deleted: true, wasTargeted };
 }
 
@@ -97,8 +96,6 @@ export async function deleteSpace(session: OrgSession, name: string): Promise<Pl
   const object = named(await readSpaces(session, session.org), name);
   if (object === undefined) return nothing;
   await remove(session, { type: kinds.space, object, what: `Space '${name}'`, list: `${session.bin} spaces --org ${session.org.name}` });
-  const { space, ...rest } = session.state;
-  const wasTargeted = space?.guid === object.metadata.name;
-  if (wasTargeted) session.saveOrWarn(rest);
+  const wasTargeted = changeTargetOf(session, 'space', object.metadata.name, ({ space: _space, ...rest }) => rest);
   return { deleted: true, wasTargeted };
 }

@@ -10,6 +10,7 @@ import type { OrgSession, Session } from '../../session/session.ts';
 import type { NameAndGuid } from '../../session/state.ts';
 import { waitForController } from '../controller-wait.ts';
 import { awaitedOf, notReady } from './orgs-and-spaces.ts';
+import { changeTargetOf } from './target.ts';
 
 type Place = CFOrg | CFSpace;
 
@@ -72,9 +73,9 @@ export async function renameOrg(session: Session, from: string, to: string): Pro
   const siblings = await readOrgs(session);
   const taken = takenError(session, to, `Organization '${to}' already exists.`, 'orgs');
   await rename(session, { type: kinds.org, place, siblings, to, taken });
-  const { state } = session;
-  if (state.org?.guid === place.guid) session.saveOrWarn({ ...state, org: { ...place, name: to } });
-  return { ...place, name: to };
+  const renamed = { ...place, name: to };
+  changeTargetOf(session, 'org', place.guid, (saved) => ({ ...saved, org: renamed }));
+  return renamed;
 }
 
 /** @throws KfError `not-found`, or `conflict` when the name is taken */
@@ -85,7 +86,7 @@ export async function renameSpace(session: OrgSession, from: string, to: string)
   const siblings = await readSpaces(session, session.org);
   const taken = takenError(session, to, `Space '${to}' already exists. Name must be unique per organization.`, 'spaces');
   await rename(session, { type: kinds.space, place, siblings, to, taken });
-  const { state } = session;
-  if (state.space?.guid === place.guid) session.saveOrWarn({ ...state, space: { ...place, name: to } });
-  return { ...place, name: to };
+  const renamed = { ...place, name: to };
+  changeTargetOf(session, 'space', place.guid, (saved) => ({ ...saved, space: renamed }));
+  return renamed;
 }

@@ -86,6 +86,23 @@ export async function setTarget(
   return place;
 }
 
+/**
+ * Changes the saved target after a wait, if it is still the org or space with that GUID: another command may have set a target meanwhile.
+ * @returns whether it was
+ */
+export function changeTargetOf(
+  session: Session,
+  what: 'org' | 'space',
+  guid: string,
+  change: (saved: TargetState) => TargetState,
+): boolean {
+  const { context, server } = session.cluster.identity;
+  const saved = readStored(session.env).state;
+  if (saved.context !== context || (saved.server ?? server) !== server || saved[what]?.guid !== guid) return false;
+  session.saveOrWarn(change(saved));
+  return true;
+}
+
 interface Place {
   org: NameAndGuid;
   space: NameAndGuid;
