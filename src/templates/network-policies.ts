@@ -169,8 +169,8 @@ export function appNetworkPolicy(app: Stored<CFApp>, policies: readonly Stored<C
   return { ...policy, metadata };
 }
 
-/** The app that a half of a network policy names, as far as the CLI knows it. */
-export type PolicyApp = Pick<Stored<CFApp>['metadata'], 'name' | 'namespace' | 'uid'>;
+/** What the name of a half contains of an app. */
+type PolicyApp = Pick<Stored<CFApp>['metadata'], 'name' | 'namespace' | 'uid'>;
 
 export interface PolicyPorts {
   protocol: 'tcp' | 'udp';
@@ -178,8 +178,8 @@ export interface PolicyPorts {
   endPort?: number;
 }
 
-/** The name of one half: the same half has the same name, so it exists once. */
-export function halfName(app: PolicyApp, direction: CFNetworkPolicySpec['direction'], peer: PolicyApp, ports: PolicyPorts): string {
+/** The name of one half: two commands that add it at the same time make one object. */
+function halfName(app: PolicyApp, direction: CFNetworkPolicySpec['direction'], peer: PolicyApp, ports: PolicyPorts): string {
   const { protocol, port, endPort = port } = ports;
   return sha224([app.uid, direction, peer.namespace, peer.name, peer.uid, protocol, port, endPort].join(' '));
 }

@@ -94,6 +94,7 @@ async function pushApps(): Promise<void> {
   await here.ok('share-route', 'apps.localhost', '-n', 'backup-shared', '-s', otherName);
   await neighbour.ok('push', 'backup-image', '-o', `${ringEnv('KF_CLUSTER_NODE_REGISTRY')}/kf/sample:1`, '-m', '64M', '--no-route');
   await neighbour.ok('map-route', 'backup-image', 'apps.localhost', '-n', 'backup-shared');
+  await here.ok('add-network-policy', 'backup-kept', 'backup-image', '-s', otherName);
   // Of a host that the first space has: it is refused, and must not get the host in the new cluster.
   const domainRef = { name: 'default-domain', namespace: 'cf' };
   const spec = { host: 'backup-kept', path: '', protocol: 'http', domainRef };
@@ -158,6 +159,14 @@ test('an empty cluster gets all objects and images, and the apps serve with the 
     expect(await ctl('get', 'buildworkloads,jobs', '-n', ns, '-o', 'name')).toBe('');
   }
   expect((await there.ok('ca-certificate')).stdout).toBe((await here.ok('ca-certificate')).stdout);
+});
+
+test('a network policy is listed, is not added again, and can be removed', async () => {
+  const ends = ['backup-kept', 'backup-image', '-s', await displayName('cfspace', other.org, other.space)];
+  expect((await there.ok('network-policies')).stdout).toMatch(/^backup-kept +backup-image +tcp +8080 /m);
+  expect(await there.json('add-network-policy', ...ends)).toMatchObject({ added: false });
+  expect(await there.json('remove-network-policy', ...ends, '--protocol', 'tcp', '--port', '8080')).toMatchObject({ removed: true });
+  for (const { space: ns } of [place, other]) expect(await ctl('get', 'cfnetworkpolicies', '-n', ns, '-o', 'name')).toBe('');
 });
 
 test('roles hold for the same users, and for no other space', async () => {

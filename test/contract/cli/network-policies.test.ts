@@ -210,6 +210,40 @@ it('an app that got the GUID of a deleted one gets none of its connections', asy
   await untilAllowed('back-guid > space-guid/front-guid TCP 8080', 'front-guid < space-guid/back-guid TCP 8080');
 });
 
+it('a policy from a backup, whose name is of the uids of before, is listed, is not added again, and is removed', async () => {
+  const uidOf = (app: string): string => cluster.memory.peek(kinds.app, 'space-guid', app)?.metadata.uid ?? '';
+  const halves = [
+    ['front-guid', 'connects', 'back-guid'],
+    ['back-guid', 'accepts', 'front-guid'],
+  ] as const;
+  for (const [name, direction, peer] of halves)
+    await cluster.add(kinds.networkPolicy, {
+      metadata: { name: `${direction}-of-before`, namespace: 'space-guid' },
+      spec: { appRef: { name }, direction, peer: { space: 'space-guid', app: peer, uid: uidOf(peer) }, protocol: 'tcp', port: 8080 },
+    });
+  await untilAllowed(...frontToBack);
+  expect((await run('network-policies')).stdout).toMatch(/^front +back +tcp +8080 /m);
+  expect(JSON.parse((await run('add-network-policy', 'front', 'back', '--json')).stdout)).toMatchObject({ result: { added: false } });
+  expect(cluster.memory.all(kinds.networkPolicy).map(({ metadata }) => metadata.name)).toEqual(['connects-of-before', 'accepts-of-before']);
+  const removed = await run('remove-network-policy', 'front', 'back', '--protocol', 'tcp', '--port', '8080');
+  expect(removed).toMatchObject({ code: 0, stdout: expect.not.stringContaining('does not exist') as string });
+  expect(cluster.memory.all(kinds.networkPolicy)).toEqual([]);
+  await untilAllowed();
+});
+
+it('remove-network-policy removes a policy of before and of after a restore together, and no other one', async () => {
+  await run('add-network-policy', 'front', 'back');
+  await run('add-network-policy', 'front', 'back', '--protocol', 'tcp', '--port', '8081');
+  await run('add-network-policy', 'back', 'front');
+  const twins = cluster.memory.all(kinds.networkPolicy).filter(({ spec }) => spec.port === 8080);
+  for (const { metadata, spec } of twins)
+    await cluster.add(kinds.networkPolicy, { metadata: { name: `${metadata.name}-of-before`, namespace: 'space-guid' }, spec });
+  await run('remove-network-policy', 'front', 'back', '--protocol', 'tcp', '--port', '8080');
+  const rows = JSON.parse((await run('network-policies', '--source', 'front', '--json')).stdout) as { result: unknown[] };
+  expect(rows.result).toMatchObject([{ source: 'front', destination: 'back', ports: '8081' }]);
+  expect(cluster.memory.all(kinds.networkPolicy)).toHaveLength(6);
+});
+
 it('the NetworkPolicy of an app is restored when somebody changes or deletes it', async () => {
   await run('add-network-policy', 'front', 'back');
   await untilAllowed(...frontToBack);

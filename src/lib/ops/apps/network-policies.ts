@@ -9,7 +9,7 @@ import { isAlreadyExists, isForbidden } from '../../kube/errors.ts';
 import { findOrg, findSpace, listOrgs, listSpaces } from '../../session/places.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import type { NameAndGuid } from '../../session/state.ts';
-import { buildPolicyHalf, halfName, type PolicyPorts } from '../../../templates/network-policies.ts';
+import { buildPolicyHalf, type PolicyPorts } from '../../../templates/network-policies.ts';
 import { findApp } from '../find.ts';
 
 type Direction = CFNetworkPolicySpec['direction'];
@@ -54,6 +54,34 @@ const halvesOf = ({ source, destination }: PolicyEnds): [Half, Half] => [
   { app: source, direction: 'connects', peer: destination },
 ];
 
+/** What makes two halves equal, but for the app that has them. */
+type Content = Pick<CFNetworkPolicySpec, 'direction' | 'peer' | 'protocol' | 'port' | 'endPort'>;
+
+/** True of a half with that content. Its name does not tell: it is made of uids, and those of a half from a backup are not those of now. */
+const isHalf =
+  (app: string, { direction, peer, protocol, port, endPort = port }: Content) =>
+  ({ spec }: Stored<CFNetworkPolicy>): boolean =>
+    spec.appRef.name === app &&
+    spec.direction === direction &&
+    spec.peer.space === peer.space &&
+    spec.peer.app === peer.app &&
+    spec.peer.uid === peer.uid &&
+    spec.protocol === protocol &&
+    spec.port === port &&
+    (spec.endPort ?? spec.port) === endPort;
+
+const peerOf = ({ metadata: { namespace: space, name, uid } }: Stored<CFApp>): Content['peer'] => ({ space, app: name, uid });
+
+/** The objects of a half: one, or none, or those of before and after a restore. */
+async function findHalf(
+  { cluster, signal }: SpaceSession,
+  { app, direction, peer }: Half,
+  ports: PolicyPorts,
+): Promise<Stored<CFNetworkPolicy>[]> {
+  const { items } = await cluster.list(kinds.networkPolicy, { ns: app.metadata.namespace, signal });
+  return items.filter(isHalf(app.metadata.name, { direction, peer: peerOf(peer), ...ports }));
+}
+
 async function createHalf(session: SpaceSession, { app, direction, peer }: Half, ports: PolicyPorts): Promise<boolean> {
   const author = { changedBy: await session.changedBy(), now: new Date() };
   const half = buildPolicyHalf(app, direction, { peer, ports }, author);
@@ -77,14 +105,20 @@ export async function addNetworkPolicy(session: SpaceSession, ends: PolicyEnds, 
   const spaces = new Set(halves.map(({ app }) => app.metadata.namespace));
   const questions = [...spaces].map((ns) => ({ verb: 'create', group, resource: plural, ns }));
   await assertAccess(session.cluster, questions, session.signal);
-  const [accepts, connects] = halves;
-  const isAccepted = await createHalf(session, accepts, ports);
-  return (await createHalf(session, connects, ports)) || isAccepted;
+  const found = await Promise.all(halves.map((half) => findHalf(session, half, ports)));
+  let isAdded = false;
+  for (const [at, half] of halves.entries()) if (found[at]?.length === 0 && (await createHalf(session, half, ports))) isAdded = true;
+  return isAdded;
 }
 
-async function deleteHalf({ cluster, signal }: SpaceSession, { app, direction, peer }: Half, ports: PolicyPorts): Promise<boolean> {
-  const name = halfName(app.metadata, direction, peer.metadata, ports);
-  return cluster.delete(kinds.networkPolicy, app.metadata.namespace, name, { signal });
+async function deleteHalf(session: SpaceSession, half: Half, ports: PolicyPorts): Promise<boolean> {
+  const { cluster, signal } = session;
+  let isDeleted = false;
+  for (const { metadata } of await findHalf(session, half, ports)) {
+    const { namespace, name, uid } = metadata;
+    if (await cluster.delete(kinds.networkPolicy, namespace, name, { uid, signal })) isDeleted = true;
+  }
+  return isDeleted;
 }
 
 export interface RemovedPolicy {
@@ -139,14 +173,12 @@ async function contentsOf({ cluster, signal }: SpaceSession, ns: string): Promis
   return {
     apps: new Map(apps.items.map((app) => [app.metadata.name, app])),
     policies: policies.items,
-    names: new Set(policies.items.map(({ metadata }) => metadata.name)),
   };
 }
 
 interface Contents {
   apps: ReadonlyMap<string, Stored<CFApp>>;
   policies: Stored<CFNetworkPolicy>[];
-  names: ReadonlySet<string>;
 }
 
 /** A row; undefined when an app is gone, or when the destination has no half any more: nothing is allowed then. */
@@ -159,9 +191,8 @@ function summaryOf(
   const { peer, protocol, port, endPort } = spec;
   if (source === undefined) return undefined;
   const destination = there?.apps.get(peer.app);
-  const other = { name: peer.app, namespace: peer.space, uid: peer.uid };
-  const accepting = halfName(other, 'accepts', source.metadata, endPort === undefined ? { protocol, port } : { protocol, port, endPort });
-  if (there !== undefined && (destination?.metadata.uid !== peer.uid || !there.names.has(accepting))) return undefined;
+  const isAccepting = isHalf(peer.app, { ...spec, direction: 'accepts', peer: peerOf(source) });
+  if (there !== undefined && (destination?.metadata.uid !== peer.uid || !there.policies.some(isAccepting))) return undefined;
   return {
     source: source.spec.displayName,
     destination: destination?.spec.displayName ?? peer.app,
