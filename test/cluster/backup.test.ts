@@ -161,6 +161,16 @@ test('an empty cluster gets all objects and images, and the apps serve with the 
   expect((await there.ok('ca-certificate')).stdout).toBe((await here.ok('ca-certificate')).stdout);
 });
 
+test('the restore itself is no event of an app', async () => {
+  const kinds = ['package.create', 'build.create', 'map-route', 'unmap-route'].map((kind) => `audit.app.${kind}`);
+  const told = async (kf: Kf): Promise<string[]> =>
+    (await kf.json<{ events: { type: string; description: string }[] }>('events', 'backup-kept')).events
+      .filter(({ type }) => kinds.includes(type) || type.startsWith('audit.service_binding.'))
+      .map(({ type, description }) => `${type} ${description}`)
+      .toSorted();
+  expect(await told(there)).toEqual(await told(here));
+});
+
 test('a network policy is listed, is not added again, and can be removed', async () => {
   const ends = ['backup-kept', 'backup-image', '-s', await displayName('cfspace', other.org, other.space)];
   expect((await there.ok('network-policies')).stdout).toMatch(/^backup-kept +backup-image +tcp +8080 /m);
