@@ -16,7 +16,7 @@ import type { Context, Reconciler, Stores } from '../runtime/reconciler.ts';
 import { TerminalError, WaitingError } from '../runtime/result.ts';
 import type { Result } from '../runtime/result.ts';
 import { causesSeenOn, untilCaughtUp } from '../instances/first-sight.ts';
-import { abandonPod, lostNodeText, lostSince, nodeIndexes, untilPodAbandoned, watchNodes } from '../instances/nodes.ts';
+import { abandonPod, abandonPods, lostNodeText, lostSince, nodeIndexes, untilPodAbandoned, watchNodes } from '../instances/nodes.ts';
 import { conditionsWith, notReady, readyStatement, writeStatus } from '../runtime/status.ts';
 import type { Statement } from '../runtime/status.ts';
 import { isOfEarlier } from '../runtime/owner.ts';
@@ -79,7 +79,9 @@ export function buildWorkloadReconciler(tools: BuildTools): Reconciler {
     reconcile: async (key, context) => {
       const { ns, name } = splitKey(key);
       const live = context.stores.of(kinds.buildWorkload).get(ns, name);
-      if (live === undefined || live.metadata.deletionTimestamp !== undefined) return undefined;
+      // The build was deleted, with its app as a rule.
+      if (live === undefined || live.metadata.deletionTimestamp !== undefined)
+        return abandonPods(context, context.stores.of(podType).by(byWorkload, key));
       if (live.spec.builderName !== context.info().builder.name) return undefined;
       if (isFinal(live)) return tidyUp(context, live);
       return advance(context, live, tools);

@@ -4,6 +4,7 @@ import { nodeType, type Node } from '../../lib/api/core.ts';
 import type { Stored } from '../../lib/api/object.ts';
 import { podType, type Pod } from '../../lib/api/pod-kind.ts';
 import { index, watch, type Context, type Index, type Stores, type Watch } from '../runtime/reconciler.ts';
+import type { Result } from '../runtime/result.ts';
 
 /** A node that has been silent for this long does not stop its pods any more. */
 const silentNodeMs = 40_000;
@@ -110,6 +111,17 @@ export function untilPodAbandoned(context: Context, pod: Stored<Pod> | undefined
 export async function abandonPod(context: Context, { metadata: { namespace, name, uid }, spec }: Stored<Pod>): Promise<void> {
   context.log.warn('pod on a silent node deleted', { pod: name, node: spec?.nodeName });
   await context.cluster.delete(podType, namespace, name, { uid, gracePeriodSeconds: 0, signal: context.signal });
+}
+
+/** Removes pods of a task or a build that is over, or gone, which their nodes do not end; until then they count in the quota. */
+export async function abandonPods(context: Context, pods: readonly Stored<Pod>[]): Promise<Result | undefined> {
+  const waits: number[] = [];
+  for (const pod of pods) {
+    const wait = await untilPodAbandoned(context, pod);
+    if (wait === 0) await abandonPod(context, pod);
+    else if (wait !== undefined) waits.push(wait);
+  }
+  return waits.length === 0 ? undefined : { requeueAfterMs: Math.min(...waits) };
 }
 
 /** What is said of something that ran on a node that does not answer. */

@@ -9,7 +9,7 @@ import { conditionTypes, kinds, labels, reasons } from '../../lib/api/group.ts';
 import type { CFTask, TaskWorkload } from '../../lib/api/types.generated.ts';
 import { buildTaskJob, finishedTaskTtlSeconds } from '../../templates/task-job.ts';
 import { causesSeenOn, untilCaughtUp } from '../instances/first-sight.ts';
-import { abandonPod, lostNodeText, lostSince, nodeIndexes, nodesInMotion, untilPodAbandoned, watchNodes } from '../instances/nodes.ts';
+import { abandonPods, lostNodeText, lostSince, nodeIndexes, nodesInMotion, untilPodAbandoned, watchNodes } from '../instances/nodes.ts';
 import { problemOf } from '../instances/pod-state.ts';
 import { isOfEarlier, isOwnedBy } from '../runtime/owner.ts';
 import { index, watch, type Context, type Reconciler } from '../runtime/reconciler.ts';
@@ -40,17 +40,18 @@ export const taskWorkloadReconciler: Reconciler = {
   reconcile: async (key, context) => {
     const { ns, name } = splitKey(key);
     const workload = context.stores.of(kinds.taskWorkload).get(ns, name);
-    if (workload === undefined || workload.metadata.deletionTimestamp !== undefined) return undefined;
+    const pods = context.stores.of(podType).by(podsByTask.name, key);
+    // The task was canceled, or deleted.
+    if (workload === undefined || workload.metadata.deletionTimestamp !== undefined) return abandonPods(context, pods);
     const has = (type: string): boolean => findCondition(workload, type)?.status === 'True';
     const present = context.stores.of(jobType).get(ns, name);
     const known = ownOf(workload, present);
-    const pods = context.stores.of(podType).by(podsByTask.name, key);
     // The pod of an earlier run with the same name may take its time to end.
     const podOf = (job: Stored<Job> | undefined): Stored<Pod> | undefined =>
       job === undefined ? pods[0] : pods.find((pod) => !isOfEarlier(pod, job));
     if (has(conditionTypes.succeeded) || has(conditionTypes.failed)) {
       await letGo(context, known, has(conditionTypes.failed));
-      return abandon(context, podOf(known));
+      return abandonPods(context, pods);
     }
     if (known === undefined && !has(conditionTypes.started)) {
       // The garbage collector deletes the Job of an earlier run, and the watch reports that.
@@ -207,16 +208,7 @@ const isOnLostNode = ({ stores }: Context, pod: Stored<Pod> | undefined): pod is
 async function failLost(context: Context, workload: Stored<TaskWorkload>, pod: Stored<Pod>): Promise<Result | undefined> {
   const message = `${lostNodeText(pod.spec?.nodeName)}. How far the task came there is not known; it is not run again.`;
   await writeFailure(context, workload, pod, { reason: reasons.nodeLost, message });
-  return abandon(context, pod);
-}
-
-/** Removes the pod of a finished task that its node does not end; until then it counts in the quota. */
-async function abandon(context: Context, pod: Stored<Pod> | undefined): Promise<Result | undefined> {
-  const wait = await untilPodAbandoned(context, pod);
-  if (pod === undefined || wait === undefined) return undefined;
-  if (wait > 0) return { requeueAfterMs: wait };
-  await abandonPod(context, pod);
-  return undefined;
+  return abandonPods(context, [pod]);
 }
 
 /** A pod that cannot start would wait for ever, so the task fails with the cause and the Job is deleted. */

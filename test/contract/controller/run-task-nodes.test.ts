@@ -3,12 +3,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { nodeType } from '../../../src/lib/api/core.ts';
-import { podType } from '../../../src/lib/api/pod-kind.ts';
+import { kinds } from '../../../src/lib/api/group.ts';
+import { podType, type Pod } from '../../../src/lib/api/pod-kind.ts';
 import {
   cluster,
   condition,
   endJob,
   givePod,
+  job,
   jobsMade,
   ns,
   releasedTask,
@@ -66,5 +68,23 @@ describe('a task whose node is lost', () => {
     startController('two');
     await until(() => expect(condition('task-lost', 'Failed')).toMatchObject({ reason: 'NodeLost', message: said }));
     await until(() => expect(cluster.peek(podType, ns, 'task-lost-pod')).toBeUndefined());
+  });
+
+  test.each(['canceled', 'deleted'])('and that was %s leaves no pod there, and one on a node that answers stays', async (how) => {
+    await releasedTask('task-left');
+    const marks = { ...job('task-left')?.spec?.template.metadata?.labels };
+    if (how === 'deleted') await cluster.delete(kinds.task, ns, 'task-left');
+    else await cluster.mergePatch(kinds.task, ns, 'task-left', { spec: { canceled: true } });
+    await until(() => expect(job('task-left')).toBeUndefined());
+    await cluster.create(nodeType, { metadata: { name: dead }, ...readyState('Unknown', 300) });
+    await cluster.create(nodeType, { metadata: { name: 'node' }, ...readyState('True', 300) });
+    // The API server keeps a pod until its node has confirmed the end.
+    for (const nodeName of ['node', dead])
+      await cluster.create<Pod>(podType, {
+        metadata: { name: `pod-on-${nodeName}`, namespace: ns, labels: marks, deletionTimestamp: ago(300) },
+        spec: { containers: [], nodeName },
+      });
+    await until(() => expect(cluster.peek(podType, ns, `pod-on-${dead}`)).toBeUndefined());
+    expect(cluster.peek(podType, ns, 'pod-on-node')).toBeDefined();
   });
 });
