@@ -350,6 +350,33 @@ describe('orgs and spaces', () => {
     expect((await cli.run(['spaces'])).stdout).not.toContain('dev\n');
   });
 
+  it.each([
+    ['create-org', kinds.org, 'cf', "Organization 'dev' already exists.\n", 'orgs'],
+    ['create-space', kinds.space, 'org-guid', "Space 'dev' already exists.\n", 'spaces'],
+  ])('%s that loses the name to one made at the same moment deletes its own, and succeeds', async (command, type, home, told, list) => {
+    let own = '';
+    const refuseOwn = async (): Promise<void> => {
+      await cluster.add<KubeObject>(type, { metadata: { name: 'winner', namespace: home }, spec: { displayName: 'dev' } } as KubeObject);
+      for (const [name, status] of [['winner', 'True'] as const, [own, 'False'] as const]) {
+        const conditions = [condition('Claimed', status, "'dev' already exists.")];
+        await cluster.memory.mergePatch(type, home, name, { status: { conditions } }, { subresource: 'status' });
+      }
+    };
+    cluster.memory.intercept = (verb, seen, name) => {
+      if (seen.plural !== type.plural || name === 'winner') return;
+      if (verb === 'create') {
+        own = name;
+        setTimeout(() => void refuseOwn(), 20);
+      }
+      if (verb === 'delete') setTimeout(() => void cluster.memory.mergePatch(type, home, name, { metadata: { finalizers: null } }), 0);
+    };
+    const run = await cli.run([command, 'dev']);
+    expect([run.code, run.stderr]).toEqual([0, expect.stringContaining(told)]);
+    expect(run.stdout).not.toContain('Assigning role');
+    await expect.poll(() => cluster.memory.all<KubeObject>(type).map(({ metadata }) => metadata.name)).not.toContain(own);
+    expect((await cli.run([list])).stdout.match(/^dev$/gm)).toEqual(['dev']);
+  });
+
   it('create-space waits while a space of that name is being deleted', async () => {
     answerCreated(kinds.space, condition('Claimed', 'True'), condition('Ready', 'True'));
     await cli.run(['create-space', 'dev', '-o', 'example-org']);

@@ -9,7 +9,7 @@ import { cfRoles, subjectOf, type CfRole } from '../../api/roles.ts';
 import type { CFOrg, CFSpace } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import { isAlreadyExists } from '../../kube/errors.ts';
-import { readOrgs, readSpaces } from '../../session/places.ts';
+import { byClaim, readOrgs, readSpaces } from '../../session/places.ts';
 import type { Session } from '../../session/session.ts';
 import type { NameAndGuid } from '../../session/state.ts';
 import { waitForController, waitUntilDeleted, whereControllerIs } from '../controller-wait.ts';
@@ -61,7 +61,7 @@ async function holderOf<T extends Place>(
   places: readonly Stored<T>[],
   name: string,
 ): Promise<NameAndGuid | undefined> {
-  const same = places.filter(({ spec }) => spec.displayName.toLowerCase() === name.toLowerCase());
+  const same = places.filter(({ spec }) => spec.displayName.toLowerCase() === name.toLowerCase()).toSorted(byClaim);
   const holder = same.find(({ metadata }) => metadata.deletionTimestamp === undefined);
   if (holder !== undefined) return named(holder.spec.displayName, holder.metadata.name);
   for (const object of same) {
@@ -81,8 +81,35 @@ export interface Made {
   created: boolean;
 }
 
+/**
+ * Waits until a new org or space is ready. If another one got the name at the same moment, the new one is deleted: it would get the name as soon as
+ * the other one is gone.
+ * @param readAll those among which the other one is
+ */
+async function keepIfNamed<T extends Place>(
+  session: Session,
+  type: ResourceType<T>,
+  place: Stored<T>,
+  readAll: () => Promise<Stored<T>[]>,
+): Promise<Made> {
+  const { displayName } = place.spec;
+  const { name, namespace, uid } = place.metadata;
+  try {
+    await waitUntilReady(session, type, place);
+  } catch (error) {
+    if (!(error instanceof KfError) || error.code !== 'conflict') throw error;
+    await session.cluster.delete(type, namespace, name, { uid });
+    const holder = await holderOf(session, type, await readAll(), displayName);
+    if (holder === undefined) throw error;
+    return { place: holder, created: false };
+  }
+  return { place: named(displayName, name), created: true };
+}
+
+/** Creates an org, and waits until it is ready. @returns the present one, not created, when another one has the name */
 export async function createOrg(session: Session, name: string): Promise<Made> {
-  const taken = await holderOf(session, kinds.org, await readOrgs(session), name);
+  const readAll = () => readOrgs(session);
+  const taken = await holderOf(session, kinds.org, await readAll(), name);
   if (taken !== undefined) return { place: taken, created: false };
   const author = { changedBy: await session.changedBy(), now: new Date() };
   const guid = randomUUID();
@@ -90,12 +117,13 @@ export async function createOrg(session: Session, name: string): Promise<Made> {
   const org = await cluster.create(kinds.org, buildOrg({ guid, rootNamespace: root, displayName: name }, author), {
     signal,
   });
-  await waitUntilReady(session, kinds.org, org);
-  return { place: named(name, guid), created: true };
+  return keepIfNamed(session, kinds.org, org, readAll);
 }
 
+/** Creates a space, and waits until it is ready. @returns the present one, not created, when another one has the name */
 export async function createSpace(session: Session, org: NameAndGuid, name: string): Promise<Made> {
-  const taken = await holderOf(session, kinds.space, await readSpaces(session, org), name);
+  const readAll = () => readSpaces(session, org);
+  const taken = await holderOf(session, kinds.space, await readAll(), name);
   if (taken !== undefined) return { place: taken, created: false };
   const author = { changedBy: await session.changedBy(), now: new Date() };
   const guid = randomUUID();
@@ -103,8 +131,7 @@ export async function createSpace(session: Session, org: NameAndGuid, name: stri
   const space = await cluster.create(kinds.space, buildSpace({ guid, orgGuid: org.guid, displayName: name }, author), {
     signal,
   });
-  await waitUntilReady(session, kinds.space, space);
-  return { place: named(name, guid), created: true };
+  return keepIfNamed(session, kinds.space, space, readAll);
 }
 
 /** Gives a role to the caller. A caller without the right to give roles gets none: users who may create orgs and spaces can see them anyway. */
