@@ -2,7 +2,7 @@
 
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { afterAll, afterEach, beforeEach, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { leaseType } from '../../../src/lib/api/core.ts';
 import { annotations, kinds, reasons } from '../../../src/lib/api/group.ts';
 import { nameClaims } from '../../../src/lib/api/names.ts';
@@ -37,10 +37,10 @@ function refuse({ metadata }: Stored<CFRoute>): void {
 }
 
 /** The Lease of the host, as the controller makes it. */
-const claimHost = (space: string) =>
+const claimHost = (space: string, address = fqdn) =>
   scene.cluster.add(leaseType, {
     metadata: {
-      name: nameClaims.routeHost(fqdn).leaseName,
+      name: nameClaims.routeHost(address).leaseName,
       namespace: 'cf',
       annotations: { [annotations.leaseOwnerNamespace]: space },
     },
@@ -107,4 +107,48 @@ it('a push to a route that leads to 14 other apps fails before anything is writt
   const run = await scene.cli.run(['push']);
   expect([run.code, run.stderr]).toEqual([1, expect.stringContaining(`Route ${fqdn} leads to 14 apps already`)]);
   expect(writes()).toEqual(before);
+});
+
+describe('a default route that is not the name of its app', () => {
+  const image = 'registry.example.com/shop:1';
+  const address = 'my-app.apps.localhost';
+  const writes = (): unknown[] => scene.cluster.server.callsOf('(POST|PATCH|PUT) .*/namespaces/.*');
+
+  it.each([
+    ['my-app', 'my_app'],
+    ['my_app', 'my-app'],
+    ['shop', 'my_app'],
+  ])('when app %s has the route, a push of %s fails before anything is written', async (first, second) => {
+    await scene.ok('push', first, '-o', image);
+    if (first === 'shop') await scene.ok('map-route', 'shop', 'apps.localhost', '-n', 'my-app');
+    await claimHost(ns, address);
+    const before = writes();
+    const run = await scene.cli.run(['push', second, '-o', image]);
+    expect([run.code, run.stderr]).toEqual([
+      1,
+      `The default route of app '${second}' is ${address}, which is a route of app '${first}'.\n\nTIP:\n` +
+        `   kf push ${second} --docker-image ${image} --random-route\n   kf push ${second} --docker-image ${image} --no-route\n`,
+    ]);
+    expect(writes()).toEqual(before);
+  });
+
+  it('it may lead to the app that it is made for, and to an app that is gone', async () => {
+    await scene.ok('push', 'my_app', '-o', image);
+    await scene.ok('push', 'my_app', '-o', image);
+    await scene.ok('delete', '-f', 'my_app');
+    expect(scene.cluster.memory.all(kinds.route).map(({ spec }) => spec.host)).toContain('my-app');
+    await scene.ok('push', 'my_app', '-o', image);
+  });
+
+  it.each([['push'], ['apply-manifest']])('two apps of a manifest have no default route in common: %s', async (command) => {
+    const applications = ['my-app', 'my_app'].map((name) => ({ name, docker: { image }, 'default-route': true }));
+    await writeFile(path.join(scene.cli.home, 'manifest.yml'), JSON.stringify({ applications }));
+    const before = writes();
+    const run = await scene.cli.run([command, '-f', 'manifest.yml']);
+    expect([run.code, run.stderr]).toEqual([
+      1,
+      expect.stringContaining(`The default route of app 'my_app' is ${address}, which is a route of app 'my-app'.`),
+    ]);
+    expect(writes()).toEqual(before);
+  });
 });

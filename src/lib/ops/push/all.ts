@@ -15,6 +15,7 @@ import { findAppIfAny } from '../find.ts';
 import type { Report } from '../../events.ts';
 import { manifestDiff, type DiffLine } from '../../manifest/diff.ts';
 import { abortError } from '../../wait.ts';
+import { assertDefaultRoutesDiffer } from './default-route.ts';
 import { preparePush, pushApp, type PreparedPush, type PushOptions } from './push.ts';
 
 /** Builds share the cluster and uploads share one connection, so more at a time would not be faster. */
@@ -92,7 +93,10 @@ export function allOrError<T>(apps: readonly { name: string }[], settled: readon
 
 /** Reports every app that cannot be pushed before any app is pushed. */
 async function prepareAll(sessions: ReadonlyMap<string, SpaceSession>, plan: PushPlan): Promise<PreparedPush[]> {
-  return allOrError(plan.apps, await Promise.allSettled(plan.apps.map((app) => preparePush(thatOf(sessions, app.name), plan, app))));
+  const settled = await Promise.allSettled(plan.apps.map((app) => preparePush(thatOf(sessions, app.name), plan, app)));
+  const prepared = allOrError(plan.apps, settled);
+  assertDefaultRoutesDiffer(prepared);
+  return prepared;
 }
 
 /** The entry of this app. */

@@ -19,6 +19,7 @@ import { acquireApp } from './acquire-app.ts';
 import { allOrError } from './all.ts';
 import { manifestDiff, type DiffLine } from '../../manifest/diff.ts';
 import { decideChanges, hasEnvironment, isNothing, type Changes } from './changes.ts';
+import { assertDefaultRoutesDiffer } from './default-route.ts';
 import { underLock, writeAsHolder } from './lock.ts';
 import { preflight } from './preflight.ts';
 import { readAgain, type PreparedPush } from './push.ts';
@@ -52,7 +53,9 @@ async function prepare(session: SpaceSession, push: ManifestPlan, app: AppPlan):
 
 /** Checks all apps of the manifest. @throws KfError `usage`, `not-found`, `forbidden`, `conflict`; nothing is written then */
 export async function prepareManifest(session: SpaceSession, plan: ManifestPlan): Promise<PreparedPush[]> {
-  return allOrError(plan.apps, await Promise.allSettled(plan.apps.map((app) => prepare(session, plan, app))));
+  const prepared = allOrError(plan.apps, await Promise.allSettled(plan.apps.map((app) => prepare(session, plan, app))));
+  assertDefaultRoutesDiffer(prepared);
+  return prepared;
 }
 
 /** The manifest, compared with the apps. */

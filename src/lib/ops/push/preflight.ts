@@ -11,6 +11,7 @@ import { assertSource } from '../../source/source.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { findService, usableDomains } from '../find.ts';
 import { fitToBuilder } from './builder-offers.ts';
+import { assertDefaultRouteFree } from './default-route.ts';
 import { readSnapshot, type AppSnapshot } from './app-snapshot.ts';
 import { assertRoom } from './quota.ts';
 import { assertSidecarsFit } from './sidecars.ts';
@@ -88,6 +89,7 @@ async function readPlace(
   const { cluster, space, signal } = session;
   const isKnown = app !== undefined || own.length === 0;
   const known = isKnown ? facts.routes : (await cluster.list(kinds.route, { ns: space.guid, signal })).items;
+  await assertDefaultRouteFree(session, plan, routes, known);
   assertPlacesLeft(routes, app, known, ({ host, domain, path }) => urlOf({ host, domain: domain.spec.name, path }));
   return { facts: { ...facts, routes: known }, domains, routes };
 }

@@ -73,16 +73,16 @@ const longestHost = 63;
 /** `<app>-<adjective>-<noun>-<two letters>`, with as much of the app's name as a host name takes. */
 function randomHost(appName: string): string {
   const words = `${pick(adjectives)}-${pick(nouns)}-${letter()}${letter()}`;
-  const name = appName
-    .toLowerCase()
-    .replaceAll('_', '-')
-    .slice(0, longestHost - words.length - 1);
+  const name = hostFrom(appName).slice(0, longestHost - words.length - 1);
   const label = /[a-z0-9](?:[-a-z0-9]*[a-z0-9])?/.exec(name)?.[0];
   return label === undefined ? words : `${label}-${words}`;
 }
 
+/** An app's name as a host: host names have no underscores. */
+export const hostFrom = (appName: string): string => appName.toLowerCase().replaceAll('_', '-');
+
 function defaultHost(appName: string): string {
-  if (/^[A-Za-z0-9](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9])?$/.test(appName)) return appName.toLowerCase().replaceAll('_', '-');
+  if (/^[A-Za-z0-9](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9])?$/.test(appName)) return hostFrom(appName);
   throw new KfError('usage', `The app's name '${appName}' cannot be a host name, so it has no default route.`, {
     hints: [`kf push ${appName} --random-route`, `kf push ${appName} --no-route`],
   });
