@@ -93,18 +93,20 @@ function processesLines({ processes }: AppPlan, present: readonly Stored<CFProce
 
 function sidecarLines({ sidecars }: AppPlan, present: readonly Stored<CFProcess>[]): DiffLine[] {
   const lines = sidecars.flatMap((plan) => {
-    const types = new Set(plan.processTypes);
-    const was = present.filter(({ spec }) => types.has(spec.processType)).flatMap(({ spec }) => spec.sidecars ?? []);
-    const found = was.find(({ name }) => name === plan.name);
+    const withIt = present.flatMap(({ spec }) => {
+      const sidecar = spec.sidecars?.find(({ name }) => name === plan.name);
+      return sidecar === undefined ? [] : [{ type: spec.processType, sidecar }];
+    });
+    const isWanted = ({ type }: { type: string }): boolean => plan.processTypes.includes(type);
+    const found = (withIt.find(isWanted) ?? withIt[0])?.sidecar;
     const entries: Entry[] = [
       ['command', plan.command, found?.command],
       ['memory', size(plan.memoryMB), size(found?.memoryMB)],
     ];
     const head: DiffLine = { sign: found === undefined ? '+' : ' ', text: `  - name: ${plan.name}` };
-    const ofTypes = items('    ', plan.processTypes, (type) =>
-      present.some(({ spec }) => spec.processType === type && (spec.sidecars ?? []).some(({ name }) => name === plan.name)),
-    );
-    return [head, ...under('    ', 'process_types', ofTypes), ...entries.flatMap((entry) => pairLines('    ', entry))];
+    const gone = withIt.filter((one) => !isWanted(one)).map(({ type }): DiffLine => ({ sign: '-', text: `    - ${type}` }));
+    const ofTypes = items('    ', plan.processTypes, (wanted) => withIt.some(({ type }) => type === wanted));
+    return [head, ...under('    ', 'process_types', [...gone, ...ofTypes]), ...entries.flatMap((entry) => pairLines('    ', entry))];
   });
   return under('  ', 'sidecars', lines);
 }

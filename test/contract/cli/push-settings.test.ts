@@ -2,7 +2,7 @@
 
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterAll, afterEach, beforeEach, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { secretType } from '../../../src/lib/api/core.ts';
 import { annotations, kinds } from '../../../src/lib/api/group.ts';
 import { changeOf } from '../../../src/lib/api/held.ts';
@@ -197,4 +197,37 @@ it('another droplet is started with the variables of now, also when its image is
   scene.source('b');
   await scene.ok(...push);
   expect(marks()).toMatchObject({ [annotations.appRev]: String(Number(rev) + 1) });
+});
+
+describe('a sidecar that the manifest no longer gives to a process', () => {
+  const proxy = (...types: string[]) => ({ name: 'proxy', process_types: types, command: './proxy' });
+  const other = { name: 'other', process_types: ['worker'], command: './other' };
+  const sidecarsOf = (type: string): string[] => (processOf(type)?.spec.sidecars ?? []).map(({ name }) => name);
+
+  it('leaves it, and the manifest shows that', async () => {
+    await scene.ok(...manifest({ sidecars: [proxy('web', 'worker')] }));
+    expect([sidecarsOf('web'), sidecarsOf('worker')]).toEqual([['proxy'], ['proxy']]);
+    const wanted = manifest({ sidecars: [proxy('web')] });
+    expect((await scene.ok(...wanted)).stdout).toContain(
+      ['    sidecars:', '    - name: proxy', '      process_types:', '-     - worker', '      - web', '      command: ./proxy'].join('\n'),
+    );
+    expect([sidecarsOf('web'), processOf('worker')?.spec]).toEqual([
+      ['proxy'],
+      expect.not.objectContaining({ sidecars: expect.anything() }),
+    ]);
+    expect((await scene.ok(...wanted)).stdout).toContain('is unchanged');
+  });
+
+  it('leaves its other sidecars, and a process that gets it instead has it', async () => {
+    await scene.ok(...manifest({ sidecars: [proxy('worker'), other] }));
+    const run = await scene.ok(...manifest({ sidecars: [proxy('web')], processes: [{ type: 'worker', memory: '32M' }] }));
+    expect(run.stdout).toContain(['    - name: proxy', '      process_types:', '-     - worker', '+     - web'].join('\n'));
+    expect([sidecarsOf('web'), sidecarsOf('worker')]).toEqual([['proxy'], ['other']]);
+  });
+
+  it('keeps it when the manifest names no sidecar of this name', async () => {
+    await scene.ok(...manifest({ sidecars: [proxy('web', 'worker')] }));
+    await scene.ok(...manifest({ sidecars: [other] }));
+    expect([sidecarsOf('web'), sidecarsOf('worker')]).toEqual([['proxy'], ['proxy', 'other']]);
+  });
 });

@@ -15,7 +15,7 @@ import type { Authorship } from '../../../templates/metadata.ts';
 import { changeProcess, scaleProcess } from '../apps/changes.ts';
 import { warnOfLostVariables } from '../apps/env.ts';
 import type { AppSnapshot } from './app-snapshot.ts';
-import { mergedSidecars } from './sidecars.ts';
+import { mergedSidecars, namedSidecars } from './sidecars.ts';
 import { defined } from '../../defined.ts';
 
 /** Variables that the plan adds or changes. */
@@ -63,8 +63,11 @@ function readinessOf(
 /** The value as the API server returns it: undefined fields are not sent. */
 const withoutAbsent = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
 
-/** Fields of an existing process that differ from the plan; null removes. Instances are not among them. */
-export function processChanges(plan: ProcessPlan, process: CFProcess): Record<string, unknown> {
+/**
+ * Fields of an existing process that differ from the plan; null removes. Instances are not among them.
+ * @param named all names of sidecars in the manifest
+ */
+export function processChanges(plan: ProcessPlan, process: CFProcess, named: ReadonlySet<string> = new Set()): Record<string, unknown> {
   const { spec } = process;
   const changes: Record<string, unknown> = {};
   const set = (key: keyof CFProcessSpec, wanted: unknown): void => {
@@ -79,7 +82,9 @@ export function processChanges(plan: ProcessPlan, process: CFProcess): Record<st
     changes['command'] = plan.command;
   if (plan.healthCheck !== undefined || plan.timeoutSeconds !== undefined)
     set('healthCheck', healthCheckOf(plan.healthCheck, plan.timeoutSeconds, spec.healthCheck, plan.type));
-  if (plan.sidecars !== undefined) set('sidecars', mergedSidecars(plan.sidecars, spec.sidecars));
+  const sidecars = mergedSidecars(plan.sidecars ?? [], spec.sidecars ?? [], named);
+  if (sidecars.length > 0) set('sidecars', sidecars);
+  else if ((spec.sidecars ?? []).length > 0) changes['sidecars'] = null;
   if (plan.readinessHealthCheck !== undefined)
     set('readinessHealthCheck', readinessOf(plan.readinessHealthCheck, spec.readinessHealthCheck));
   // Removes the endpoint with an http check: a merge patch keeps fields that it does not name.
@@ -114,11 +119,16 @@ export interface ProcessStep {
  * @param startsWeb false: the droplet has nothing that a web process could start
  */
 export function processSteps(plan: AppPlan, facts: AppSnapshot, startsWeb = true): ProcessStep[] {
-  return plan.processes.flatMap((wanted) => {
+  const named = namedSidecars(plan);
+  // The manifest names other processes only if they have had one of its sidecars.
+  const others = facts.processes
+    .map(({ spec }): ProcessPlan => ({ type: spec.processType }))
+    .filter(({ type }) => plan.processes.every((planned) => planned.type !== type));
+  return [...plan.processes, ...(named.size === 0 ? [] : others)].flatMap((wanted) => {
     const process = facts.processes.find((candidate) => candidate.spec.processType === wanted.type);
     if (process === undefined && wanted.type === webProcess && !startsWeb) return [{ plan: { instances: 0, ...wanted }, changes: {} }];
     if (process === undefined) return [{ plan: wanted, changes: {} }];
-    const changes = processChanges(wanted, process);
+    const changes = processChanges(wanted, process, named);
     const differs = wanted.instances !== process.spec.desiredInstances && !facts.autoscaled.has(process.metadata.name);
     const instances = differs ? wanted.instances : undefined;
     if (Object.keys(changes).length === 0 && instances === undefined) return [];
