@@ -62,7 +62,8 @@ describe('several pushes of one app at the same time', () => {
       Array.from({ length: 20 }, (_, n) => kf.run(['push', 'chaos-twenty', '-o', sample((n % 2) + 1), '-m', '64M'])),
     );
     const failed = runs.filter(({ code }) => code !== 0);
-    for (const { code, stderr } of failed) expect([code, stderr]).toEqual([1, expect.stringContaining('A later push or rollback of app')]);
+    for (const { code, stderr } of failed)
+      expect([code, stderr]).toEqual([1, expect.stringContaining('A later push, rollback or apply-manifest of app')]);
     expect(runs.length - failed.length).toBeGreaterThanOrEqual(1);
     const apps = (await listed('cfapps')).items.filter(({ spec }) => spec.displayName === 'chaos-twenty');
     expect(apps).toHaveLength(1);

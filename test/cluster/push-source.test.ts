@@ -261,7 +261,7 @@ test('of two pushes at the same time the later one wins with its source and its 
   const guid = second.apps[0]?.guid ?? '';
   expect(await ended).toBe(1);
   const { 'kf.cloudfoundry.org/changed-by': by, 'kf.cloudfoundry.org/push-started': at } = (await appOf('source-app')).metadata.annotations;
-  expect(stderr).toContain(`A later push or rollback of app 'source-app' (by ${by}, started ${at}) has taken over`);
+  expect(stderr).toContain(`A later push, rollback or apply-manifest of app 'source-app' (by ${by}, started ${at}) has taken over`);
   const [pod] = await currentPodsOf(guid);
   const process = await kf.json<{ processes: { command: string; memoryMB: number; diskMB: number }[] }>('app', 'source-app');
   expect(process.processes[0]).toMatchObject({ command: 'node server.js late', memoryMB: 80, diskMB: 1024 });

@@ -206,6 +206,12 @@ describe('of an app that runs', () => {
     expect(scene.app().spec.lifecycle.data.buildpacks).toBeUndefined();
   });
 
+  it('is refused for images, also if nothing else differs', async () => {
+    manifest('applications: [{name: shop, docker: {image: registry.example.com/shop:1}}]');
+    const refused = await run(...apply);
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('its kind of lifecycle cannot be changed')]);
+  });
+
   it('no-route unmaps its routes', async () => {
     manifest('applications: [{name: shop, no-route: true}]');
     await scene.ok(...apply);

@@ -1,12 +1,14 @@
 // Commands that find, between their first read and their last write, that somebody else has changed the app.
 
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { httpRouteType, revisionRule } from '../../../src/lib/api/gateway.ts';
 import { annotations, kinds, reasons } from '../../../src/lib/api/group.ts';
 import { changeOf } from '../../../src/lib/api/held.ts';
 import type { KubeObject, ResourceType } from '../../../src/lib/api/object.ts';
 import { bundleForTests, type CliRun } from '../../support/cli.ts';
-import { nameOf, ns, PushScene } from '../../support/push-scene.ts';
+import { builtWeb, nameOf, ns, PushScene } from '../../support/push-scene.ts';
 
 const bundle = bundleForTests();
 let scene: PushScene;
@@ -141,8 +143,60 @@ it('a push says that a later push or a rollback has overtaken it', async () => {
   expect(await running).toMatchObject({
     code: 1,
     stderr: expect.stringContaining(
-      "A later push or rollback of app 'shop' (by bob, started 2026-08-07T10:16:20Z) has taken over; this one ends and has changed nothing more.\n",
+      "A later push, rollback or apply-manifest of app 'shop' (by bob, started 2026-08-07T10:16:20Z) has taken over; this one ends and has changed nothing more.\n",
     ) as string,
+  });
+});
+
+describe('apply-manifest during a push', () => {
+  const same = 'applications: [{name: shop, memory: 64M}]';
+  const other = 'applications: [{name: shop, memory: 96M}]';
+  const push = ['push', 'shop', '-p', 'app', '-m', '64M'];
+  const deployId = (): string | undefined => scene.app().metadata.annotations?.[annotations.deployId];
+
+  beforeEach(async () => void (await scene.ok(...push)));
+
+  /** Begins the push of another source. @param reached it is where it waits */
+  async function pushUntil(reached: () => boolean): Promise<{ running: Promise<CliRun> }> {
+    scene.source('b');
+    const running = run(...push);
+    await expect.poll(reached).toBe(true);
+    return { running };
+  }
+
+  async function apply(text: string): Promise<void> {
+    writeFileSync(path.join(scene.cli.home, 'manifest.yml'), text);
+    await scene.ok('apply-manifest', '-f', 'manifest.yml');
+  }
+
+  it('leaves one that builds alone where nothing differs', async () => {
+    scene.droplet = undefined;
+    const { running } = await pushUntil(() => scene.builds().length === 2);
+    await apply(same);
+    for (const build of scene.builds().filter(({ status }) => status?.state !== 'STAGED')) scene.endBuild(nameOf(build), builtWeb);
+    expect(await running).toMatchObject({ code: 0 });
+    expect(scene.packageThatRuns()).toBe(nameOf(scene.packages()[1]));
+  });
+
+  it('ends one that builds where something differs, and the push names it', async () => {
+    scene.droplet = undefined;
+    const { running } = await pushUntil(() => scene.builds().length === 2);
+    await apply(other);
+    const ended = await running;
+    expect([ended.code, ended.stderr]).toEqual([
+      1,
+      expect.stringContaining("A later push, rollback or apply-manifest of app 'shop' (by alice, started "),
+    ]);
+  });
+
+  it('leaves one alone whose new version starts already', async () => {
+    const before = deployId();
+    scene.isStarting = true;
+    const { running } = await pushUntil(() => deployId() !== before);
+    await apply(other);
+    expect(web()?.spec.memoryMB).toBe(96);
+    scene.setStatus(kinds.app, nameOf(scene.app()), { deployment: { id: deployId(), phase: 'Serving' } });
+    expect(await running).toMatchObject({ code: 0 });
   });
 });
 

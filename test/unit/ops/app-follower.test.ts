@@ -103,6 +103,19 @@ test('a later push ends every wait and is named', async () => {
   follower.stop();
 });
 
+test('after the switch only another switch ends a wait, not somebody who takes the app over', async () => {
+  const news = new News();
+  const follower = new AppFollower(news.cluster, app('1'), pushId);
+  follower.wrote(app('2', pushId));
+  const taken = follower.until('the next version', 2000, (live) => live.metadata.resourceVersion === '3');
+  news.bring(app('3', pushId, 'later-push'));
+  await taken;
+  const lost = follower.lost();
+  news.bring(app('4', 'later-push', 'later-push'));
+  await expect(lost).rejects.toMatchObject({ code: 'conflict', details: { reason: 'superseded' } });
+  follower.stop();
+});
+
 test('a deletion ends the push', async () => {
   const news = new News();
   const follower = new AppFollower(news.cluster, app('1'), pushId);

@@ -124,6 +124,10 @@ async function takeExisting(session: SpaceSession, app: Stored<CFApp>, plan: App
 /** Another push is writing its settings, or died while it did. */
 const isLocked = ({ metadata }: Stored<CFApp>): boolean => (metadata.annotations?.[annotations.applying] ?? '') !== '';
 
+/** The app has its name and the plan's kind of lifecycle, and no push is writing its settings: it can be compared with the plan as it was read. */
+export const isComparable = (app: Stored<CFApp>, plan: AppPlan): boolean =>
+  isClaimed(app) && !isLocked(app) && app.spec.lifecycle.type === plan.lifecycle;
+
 function checkLifecycle(app: Stored<CFApp>, plan: AppPlan): void {
   if (app.spec.lifecycle.type === plan.lifecycle) return;
   const was = app.spec.lifecycle.type === 'docker' ? 'a docker image' : 'source code';

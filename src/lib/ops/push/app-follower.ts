@@ -9,7 +9,7 @@ import type { Cluster } from '../../kube/cluster.ts';
 import { isUnreachable, type KubeError } from '../../kube/errors.ts';
 import type { WatchUntilOptions } from '../../kube/watch-list.ts';
 import { backoffMs, sleep, timeoutError, timerMs } from '../../wait.ts';
-import { assertHolder } from './lock.ts';
+import { assertNotOvertaken } from './lock.ts';
 
 interface Waiter {
   /** Receives the current app; settles the wait when its condition is met. */
@@ -128,7 +128,7 @@ export class AppFollower {
   #see(app: Stored<CFApp>): void {
     const version = app.metadata.resourceVersion;
     if (compareResourceVersions(version, this.#seen) > 0) this.#seen = version;
-    assertHolder(app, this.#pushId);
+    assertNotOvertaken(app, this.#pushId);
     if (this.#awaited !== undefined && compareResourceVersions(version, this.#awaited) < 0) return;
     this.#awaited = undefined;
     this.#app = app;

@@ -15,13 +15,13 @@ import { kfVersion } from '../../version.ts';
 import { findAppIfAny } from '../find.ts';
 import { waitUntilProgrammed } from '../routes/programming.ts';
 import { urlOf } from '../routes/routes.ts';
-import { acquireApp } from './acquire-app.ts';
+import { acquireApp, isComparable } from './acquire-app.ts';
 import { allOrError } from './all.ts';
 import { manifestDiff, type DiffLine } from '../../manifest/diff.ts';
 import { decideChanges, hasEnvironment, isNothing, type Changes } from './changes.ts';
 import { assertDefaultRoutesDiffer } from './default-route.ts';
 import { underLock, writeAsHolder } from './lock.ts';
-import { preflight } from './preflight.ts';
+import { preflight, type Preflight } from './preflight.ts';
 import { readAgain, type PreparedPush } from './push.ts';
 import { lifecycleChange, writeSettings } from './write-settings.ts';
 
@@ -91,18 +91,38 @@ async function untilLoaded(session: SpaceSession, { routes }: Changes, added: re
   );
 }
 
-async function applyTo({ session, info, plan, push, found, checked }: PreparedPush): Promise<AppliedApp> {
+interface Differences {
+  changes: Changes;
+  lifecycle: ReturnType<typeof lifecycleDiffering>;
+}
+
+/** What the app does not have yet; undefined when nothing differs. */
+function differences(
+  { session, plan, push, checked: { services } }: PreparedPush,
+  app: Stored<CFApp>,
+  { facts, routes }: Pick<Preflight, 'facts' | 'routes'>,
+): Differences | undefined {
+  const artifact = { source: '', packages: [], wasBuilt: false, layerBytesSent: 0, bindings: facts.bindings };
+  const changes = settingsOnly(decideChanges({ session, plan, push, services, routes, facts, app, artifact }));
+  const lifecycle = lifecycleDiffering(plan, app);
+  return isNothing(changes) && lifecycle === undefined ? undefined : { changes, lifecycle };
+}
+
+async function applyTo(prepared: PreparedPush): Promise<AppliedApp> {
+  const { session, info, plan, found, checked } = prepared;
   const { cluster, signal } = session;
+  // Where nothing differs the app is not taken over: that would end a push that goes on.
+  if (found !== undefined && isComparable(found, plan) && differences(prepared, found, checked) === undefined)
+    return { name: plan.name, guid: found.metadata.name, created: false, changed: false };
   const pushId = randomUUID();
   const { follower, asFound } = await acquireApp(session, plan, found, pushId);
   follower.stop();
   const { app } = follower;
   const { facts, routes } = asFound ? checked : await readAgain(session, checked, app);
-  const artifact = { source: '', packages: [], wasBuilt: false, layerBytesSent: 0, bindings: facts.bindings };
-  const changes = settingsOnly(decideChanges({ session, plan, push, services: checked.services, routes, facts, app, artifact }));
-  const lifecycle = lifecycleDiffering(plan, app);
   const applied = { name: plan.name, guid: app.metadata.name, created: found === undefined };
-  if (isNothing(changes) && lifecycle === undefined) return { ...applied, changed: false };
+  const differing = differences(prepared, app, { facts, routes });
+  if (differing === undefined) return { ...applied, changed: false };
+  const { changes, lifecycle } = differing;
   session.report({ type: 'writing-settings' });
   const write = async (locked: Stored<CFApp>): Promise<Stored<CFRoute>[]> => {
     const added = await writeSettings(session, info, locked, { facts, changes, marks: heldUntilRestart(locked) });

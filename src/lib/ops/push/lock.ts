@@ -34,13 +34,13 @@ export function lockJudge(pushId: string, now: () => number = () => performance.
   };
 }
 
-/** The error of a push that a later push, or a rollback, which takes the app over in the same way, has overtaken. */
+/** The error of a push that a later push has overtaken, or a rollback or an apply-manifest, which take the app over in the same way. */
 export function supersededBy(app: Stored<CFApp>): KfError {
   const { [annotations.changedBy]: by = 'somebody', [annotations.pushStarted]: at = 'a moment ago' } = app.metadata.annotations ?? {};
   const name = app.spec.displayName;
   return new KfError(
     'conflict',
-    `A later push or rollback of app '${name}' (by ${by}, started ${at}) has taken over; this one ends and has changed nothing more.`,
+    `A later push, rollback or apply-manifest of app '${name}' (by ${by}, started ${at}) has taken over; this one ends and has changed nothing more.`,
     {
       hints: [`kf app ${name}`],
       details: { reason: 'superseded', by, at },
@@ -48,8 +48,16 @@ export function supersededBy(app: Stored<CFApp>): KfError {
   );
 }
 
+/**
+ * Throws when the push can no longer reach its end. After its switch it has nothing more to write: a later one that only takes the app over does not
+ * end its deployment.
+ */
+export function assertNotOvertaken(app: Stored<CFApp>, pushId: string): void {
+  if (app.metadata.annotations?.[annotations.deployId] !== pushId) assertHolder(app, pushId);
+}
+
 /** Throws when the app belongs to a later push. */
-export function assertHolder(app: Stored<CFApp>, pushId: string): void {
+function assertHolder(app: Stored<CFApp>, pushId: string): void {
   if (app.metadata.annotations?.[annotations.pushId] !== pushId) throw supersededBy(app);
 }
 
