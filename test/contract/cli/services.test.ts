@@ -7,7 +7,8 @@ import { serviceBindingReconciler } from '../../../src/controller/services/bindi
 import { serviceInstanceReconciler } from '../../../src/controller/services/instance.ts';
 import { sources } from '../../../src/controller/sources.ts';
 import { secretType } from '../../../src/lib/api/core.ts';
-import { kinds } from '../../../src/lib/api/group.ts';
+import { kinds, labels } from '../../../src/lib/api/group.ts';
+import { sha224 } from '../../../src/lib/api/names.ts';
 import { bundleForTests, Cli } from '../../support/cli.ts';
 import { ServedCluster } from '../../support/served-cluster.ts';
 import { patienceMs } from '../../support/until.ts';
@@ -134,6 +135,33 @@ describe('create-user-provided-service', () => {
     expect(await cups('first')).not.toContain('already exists');
     expect(await cups('second')).toContain('Service instance db already exists');
     expect(credentials('db')).toEqual({ password: 'first' });
+  });
+
+  it.each([
+    ['loses its name to one made at the same moment deletes its own', 'False', 'already exists', { password: 'theirs' }],
+    ['gets its name before one made at the same moment keeps it', 'True', 'OK', { password: 'mine' }],
+  ] as const)('that %s', async (_, status, told, kept) => {
+    const { memory } = cluster;
+    const data = { credentials: Buffer.from('{"password":"theirs"}').toString('base64') };
+    const theirs = { displayName: 'db', secretName: 'their-secret', type: 'user-provided' as const, planGuid: '' };
+    const judge = (name: string): void => {
+      const conditions = [{ ...ready, type: 'Claimed', status }];
+      void memory.mergePatch(kinds.serviceInstance, ns, name, { status: { conditions } }, { subresource: 'status' });
+    };
+    memory.intercept = async (verb, type, name) => {
+      if (verb !== 'create' || type.plural !== kinds.serviceInstance.plural || name === 'theirs') return;
+      await cluster.add(secretType, { metadata: { name: 'their-secret', namespace: ns }, data });
+      await cluster.add(kinds.serviceInstance, {
+        metadata: { name: 'theirs', namespace: ns, labels: { [labels.displayName]: sha224('db') } },
+        spec: theirs,
+      });
+      setTimeout(() => judge(name), 50);
+    };
+    expect(await cups('mine')).toContain(told);
+    const own = memory.all(kinds.serviceInstance).filter(({ metadata }) => metadata.name !== 'theirs');
+    expect(own).toHaveLength(status === 'True' ? 1 : 0);
+    const secret = own[0]?.spec.secretName ?? 'their-secret';
+    expect(decoded(memory.peek(secretType, ns, secret)?.data?.['credentials'])).toEqual(kept);
   });
 
   it('ends well when another one of that name writes the Secret of its instance', async () => {

@@ -21,6 +21,7 @@ import { findServiceIfAny } from '../find.ts';
 import { appNames } from '../rows.ts';
 import { markUnapplied } from '../unapplied.ts';
 import { assertFollowable } from './from-secret.ts';
+import { keepsName } from './keeps-name.ts';
 
 /**
  * Longer than the usual time for a reaction of the controller, because the Secret with the credentials may be written after the instance that
@@ -143,6 +144,7 @@ export async function createUserProvided(session: SpaceSession, options: UserPro
     routeServiceUrl,
   };
   const instance = await cluster.create(kinds.serviceInstance, buildUserProvidedInstance(input, author), { signal });
+  if (!(await keepsName(session, instance))) return false;
   if (fromSecret === undefined) await writeCredentials(session, buildCredentialsSecret(instance, credentials, author));
   return true;
 }
