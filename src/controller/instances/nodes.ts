@@ -100,20 +100,20 @@ export async function untilAbandoned(
   return wait ?? lookAgainMs;
 }
 
-/** {@link untilAbandoned} for the pod of a task or a build. */
+/** {@link untilAbandoned} for a pod. */
 export function untilPodAbandoned(context: Context, pod: Stored<Pod> | undefined): Promise<number | undefined> {
   const { deletionTimestamp } = pod?.metadata ?? {};
   const goneBy = deletionTimestamp === undefined ? undefined : Date.parse(deletionTimestamp);
   return untilAbandoned(context, { goneBy, node: pod?.spec?.nodeName });
 }
 
-/** Removes the pod of a task or a build whose node is silent. A pod of the same name that came later stays. */
+/** Removes a pod whose node is silent. A pod of the same name that came later stays. */
 export async function abandonPod(context: Context, { metadata: { namespace, name, uid }, spec }: Stored<Pod>): Promise<void> {
   context.log.warn('pod on a silent node deleted', { pod: name, node: spec?.nodeName });
   await context.cluster.delete(podType, namespace, name, { uid, gracePeriodSeconds: 0, signal: context.signal });
 }
 
-/** Removes pods of a task or a build that is over, or gone, which their nodes do not end; until then they count in the quota. */
+/** Removes pods of something that is over, or gone, which their nodes do not end; until then they count in the quota. */
 export async function abandonPods(context: Context, pods: readonly Stored<Pod>[]): Promise<Result | undefined> {
   const waits: number[] = [];
   for (const pod of pods) {

@@ -9,9 +9,10 @@ import { BoundedMap } from '../runtime/bounded-map.ts';
 import { eventTime, latestEvent } from '../runtime/latest-event.ts';
 import { index, watch, type Context, type Index, type Stores, type Watch } from '../runtime/reconciler.ts';
 import { causesSeenOn, forgetCauses } from './first-sight.ts';
+import type { Result } from '../runtime/result.ts';
 import type { Expectations, Instances, Problem } from './instances.ts';
 import { lastLines } from './last-lines.ts';
-import { isLeaving, lostSince, nodeIndexes, nodesInMotion, watchNodes } from './nodes.ts';
+import { abandonPods, isLeaving, lostSince, nodeIndexes, nodesInMotion, watchNodes } from './nodes.ts';
 import { instanceOf, problemOf, type PodFacts } from './pod-state.ts';
 
 /** The record of events needs a pod that ended until its next look, mostly within a second. */
@@ -23,6 +24,16 @@ export const instancesByProcess: Index = index<Pod>(podType, 'process', (pod) =>
   const guid = podLabels[labels.guid];
   return guid === undefined ? [] : [`${namespace}/${guid}`];
 });
+
+/** The index that {@link abandonInstances} needs. */
+export const instancesByWorkload: Index = index<Pod>(podType, 'workload', ({ metadata: { namespace = '', labels: podLabels = {} } }) => {
+  const workload = podLabels[labels.appWorkloadGuid];
+  return workload === undefined ? [] : [`${namespace}/${workload}`];
+});
+
+/** Removes instances of an AppWorkload that is gone, which their nodes do not end. @param key of the AppWorkload */
+export const abandonInstances = (context: Context, key: string): Promise<Result | undefined> =>
+  abandonPods(context, context.stores.of(podType).by(instancesByWorkload.name, key));
 
 /** The index that {@link podsOfApp} needs. */
 export const instancesByApp: Index = index<Pod>(podType, 'app', (pod) => keysOfApp(pod));

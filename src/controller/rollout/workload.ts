@@ -8,7 +8,15 @@ import type { AppWorkload, CFApp, CFProcess, DeploymentStatus } from '../../lib/
 import { buildStatefulSet, generationOf, statefulSetNameOf } from '../../templates/stateful-set.ts';
 import type { Instance } from '../instances/instances.ts';
 import { untilAbandoned } from '../instances/nodes.ts';
-import { instancesByProcess, nodeIndexes, podInstances, watchInstances, watchNodesOfInstances } from '../instances/pod-instances.ts';
+import {
+  abandonInstances,
+  instancesByProcess,
+  instancesByWorkload,
+  nodeIndexes,
+  podInstances,
+  watchInstances,
+  watchNodesOfInstances,
+} from '../instances/pod-instances.ts';
 import { isOwnedBy } from '../runtime/owner.ts';
 import { watch, type Context, type Reconciler } from '../runtime/reconciler.ts';
 import { conditionsWith, readyStatement, writeMetadata, writeStatus } from '../runtime/status.ts';
@@ -35,13 +43,14 @@ export const appWorkloadReconciler: Reconciler = {
     watch<CFProcess>(kinds.process, (process, stores) => workloadKeys(keyOf(process), stores)),
     watch<CFApp>(kinds.app, (app, stores) => processKeys(keyOf(app), stores).flatMap((key) => workloadKeys(key, stores))),
   ],
-  indexes: [...appIndexes, instancesByProcess, ...nodeIndexes],
+  indexes: [...appIndexes, instancesByProcess, instancesByWorkload, ...nodeIndexes],
   reconcile: async (key, context) => {
     const { ns, name } = splitKey(key);
     const found = context.stores.of(kinds.appWorkload).get(ns, name);
-    if (found === undefined || found.spec.runnerName !== places.runner) return undefined;
+    if (found === undefined) return abandonInstances(context, key);
+    if (found.spec.runnerName !== places.runner) return undefined;
     const workload = await writeMetadata(context, kinds.appWorkload, found, {});
-    if (workload.metadata.deletionTimestamp !== undefined) return undefined;
+    if (workload.metadata.deletionTimestamp !== undefined) return abandonInstances(context, key);
     const refused = await trySet(context, workload);
     const overdueMs = await releaseOverdue(context, workload);
     // Meanwhile the process may have changed the number of instances; with the version of before, the status would be refused.

@@ -89,6 +89,24 @@ test('an instance on a node that stops answering is down because of its node', a
   expect(scene.app()?.status?.deployment?.phase).toBe('Serving');
 });
 
+test('an instance of a deleted app leaves a node that does not answer, and one on a node that answers stays', async () => {
+  scene = await startRunScene();
+  await serving(await scene.deploy('good:1'));
+  const marks = pods()[0]?.metadata.labels;
+  await scene.cluster.delete(kinds.appWorkload, ns, workload()?.metadata.name ?? '');
+  await scene.cluster.delete(kinds.app, ns, scene.app()?.metadata.name ?? '');
+  await scene.cluster.create(nodeType, { metadata: { name: 'dead' }, status: readiness('Unknown') });
+  await scene.cluster.create(nodeType, { metadata: { name: 'alive' }, status: readiness('True') });
+  // The API server keeps a pod until its node has confirmed the end.
+  for (const nodeName of ['alive', 'dead'])
+    await scene.cluster.create<Pod>(podType, {
+      metadata: { name: `left-on-${nodeName}`, namespace: ns, labels: marks ?? {}, deletionTimestamp: '2026-01-01T00:00:00Z' },
+      spec: { containers: [], nodeName },
+    });
+  await scene.until(() => expect(scene.cluster.peek(podType, ns, 'left-on-dead')).toBeUndefined());
+  expect(scene.cluster.peek(podType, ns, 'left-on-alive')).toBeDefined();
+});
+
 test('instances of a process are spread over zones and nodes, and those of its next version with them', async () => {
   scene = await startRunScene();
   const sets = (): StatefulSet[] => scene.cluster.all(statefulSetType).filter(({ metadata }) => metadata.namespace === ns);
