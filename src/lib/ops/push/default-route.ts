@@ -17,9 +17,9 @@ const isDefault = ({ routes, defaultRoute }: AppPlan): boolean => defaultRoute &
 /** The app's name is not the host of its default route. */
 const isRenamed = ({ name }: AppPlan): boolean => name.toLowerCase() !== hostFrom(name);
 
-/** The route that is the default one of this app does not lead to that other one in cf. */
+/** In cf the default routes of both differ. An app with another name, such as `my_app-old`, has the route because somebody wants that. */
 const isOther = (plan: AppPlan, name: string): boolean =>
-  plan.name.toLowerCase() !== name.toLowerCase() && (isRenamed(plan) || hostFrom(plan.name) === hostFrom(name));
+  plan.name.toLowerCase() !== name.toLowerCase() && hostFrom(plan.name) === hostFrom(name);
 
 const url = ({ host, domain, path }: MappedPlace): string => urlOf({ host, domain: domain.spec.name, path });
 
@@ -30,7 +30,7 @@ function taken({ name }: AppPlan, place: MappedPlace, other: string): KfError {
 }
 
 /**
- * Checks that the default route of an app does not lead to an app with another name.
+ * Checks that the default route of an app does not lead to an app that has the same default route by another name.
  * @param places the routes that the app is to get
  * @param known the space's routes at their hosts
  * @throws KfError `conflict`
