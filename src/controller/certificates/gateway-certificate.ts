@@ -4,7 +4,7 @@
 import { createPrivateKey, randomBytes, X509Certificate } from 'node:crypto';
 import { isIssued } from '../../lib/api/cert-manager.ts';
 import { certificateFields as fields } from '../../lib/api/certificates.ts';
-import { currentCondition } from '../../lib/api/conditions.ts';
+import { findCondition } from '../../lib/api/conditions.ts';
 import { configMapType, secretType, type ConfigMap, type Secret } from '../../lib/api/core.ts';
 import { conditionTypes, kinds, places } from '../../lib/api/group.ts';
 import type { HttpsSettings, KfInfo } from '../../lib/api/kf-info.ts';
@@ -45,10 +45,11 @@ const noDomain = 'kf.invalid';
  * domain that has its own is left out.
  */
 export function certificateNames(info: KfInfo, https: HttpsSettings, domains: readonly Stored<CFDomain>[]): string[] {
+  // Ready of any generation: the name never changes, and after any other change the certificate has to stay until the domain is looked at again.
   const isUsed = (domain: Stored<CFDomain>): boolean =>
     domain.metadata.deletionTimestamp === undefined &&
     domain.spec.internal !== true &&
-    currentCondition(domain, conditionTypes.ready)?.status === 'True';
+    findCondition(domain, conditionTypes.ready)?.status === 'True';
   const age = ({ metadata }: Stored<CFDomain>): string => `${metadata.creationTimestamp ?? ''} ${metadata.name}`;
   const oldestFirst = domains.filter(isUsed).toSorted((a, b) => (age(a) < age(b) ? -1 : 1));
   const all = [info.defaultDomain, ...oldestFirst.map(({ spec }) => spec.name)].map(plain);

@@ -2,7 +2,7 @@
 // has loaded it, the domain stays in kf's own certificate; the condition CertificateIssued of the domain says which one counts.
 
 import { certificateType, issuedName, issuedPrefix, issuerReference, type Certificate } from '../../lib/api/cert-manager.ts';
-import { currentCondition, findCondition, isReady, removeCondition } from '../../lib/api/conditions.ts';
+import { currentCondition, findCondition, removeCondition } from '../../lib/api/conditions.ts';
 import { configMapType, type ConfigMap } from '../../lib/api/core.ts';
 import { gatewayType, listeners, type Gateway, type Listener } from '../../lib/api/gateway.ts';
 import { conditionTypes, kinds, labels, places } from '../../lib/api/group.ts';
@@ -35,6 +35,8 @@ const nameOf = ({ spec }: CFDomain): string => spec.name.toLowerCase().replace(/
 function servedDomains(https: HttpsSettings, all: readonly Stored<CFDomain>[]): Stored<CFDomain>[] {
   const given = new Set(https.secrets.map(({ domain }) => domain));
   const age = ({ metadata }: Stored<CFDomain>): string => `${metadata.creationTimestamp ?? ''} ${metadata.name}`;
+  // Of any generation: the name never changes, and after any other change the certificate has to stay until the domain is looked at again.
+  const isReady = (domain: Stored<CFDomain>): boolean => findCondition(domain, conditionTypes.ready)?.status === 'True';
   return all
     .filter((domain) => domain.metadata.deletionTimestamp === undefined && domain.spec.internal !== true)
     .filter((domain) => isReady(domain) && !given.has(nameOf(domain)))

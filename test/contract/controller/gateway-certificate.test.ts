@@ -79,6 +79,16 @@ describe('the certificate of the gateway', () => {
     expect(published()).toBe(before);
   });
 
+  test('keeps the names of a domain whose settings change, before the domain was looked at again', async () => {
+    await (await start()).until(isMade);
+    await addDomain('shop.example');
+    await scene?.until(() => expect(namesOf(gatewayCertificate())).toContain('DNS:*.shop.example'));
+    await cluster.mergePatch(kinds.domain, 'cf', 'guid-shop.example', { metadata: {}, spec: { sharedWith: ['an-org'] } });
+    await addDomain('later.example');
+    await scene?.until(() => expect(namesOf(gatewayCertificate())).toContain('DNS:*.later.example'));
+    expect(namesOf(gatewayCertificate())).toContain('DNS:*.shop.example');
+  });
+
   test('stays when the controller starts again', async () => {
     await (await start()).until(isMade);
     const before = [pem('kf-ca', 'tls.key'), pem('kf-gateway-tls', 'tls.crt')];

@@ -142,6 +142,21 @@ describe('with an issuer', () => {
     await scene.until(() => expect(ownNames()).not.toContain('shop.example'));
   });
 
+  test('a change of the domain leaves its Certificate and listener, before the domain was looked at again', async () => {
+    await issue('shop.example');
+    await scene.until(() => expect(listenerNames()).toContain('https-shop.example'));
+    await load();
+    await scene.until(() => expect(conditionOf('shop.example')?.status).toBe('True'));
+    const { uid } = certificateOf('shop.example')?.metadata ?? {};
+    await cluster.mergePatch(kinds.domain, 'cf', 'guid-shop.example', { metadata: {}, spec: { sharedWith: ['an-org'] } });
+    await addDomain('later.example');
+    // Written at the end of a pass over all domains.
+    await scene.until(() => expect(conditionOf('later.example')?.status).toBe('False'));
+    expect(certificateOf('shop.example')?.metadata.uid).toBe(uid);
+    expect(listenerNames()).toContain('https-shop.example');
+    expect(conditionOf('shop.example')?.status).toBe('True');
+  });
+
   test('without the issuer, the certificate of kf has the names again, and nothing is said of cert-manager', async () => {
     await issue('shop.example');
     await scene.until(() => expect(listenerNames()).toContain('https-shop.example'));
