@@ -51,6 +51,25 @@ export function acceptedHalves(owner: Stored<CFRoute>, stores: Stores): Stored<C
     .filter(({ metadata: { namespace } }) => !spaces.has(namespace) && spaces.add(namespace));
 }
 
+/** Other halves of the same space; only one is accepted. */
+const twinsOf = ({ metadata, spec }: Stored<CFRoute>, stores: Stores): Stored<CFRoute>[] =>
+  ownerKeys({ metadata, spec })
+    .flatMap((key) => stores.of(kinds.route).by(halvesByOwner.name, key))
+    .filter((other) => other.metadata.namespace === metadata.namespace && other.metadata.uid !== metadata.uid);
+
+/**
+ * True for the half that its space has. Two commands can make one each at the same moment: the one that was accepted stays, otherwise the oldest, and
+ * users must not be led to one that gets no requests.
+ */
+export function isOnlyHalf(half: Stored<CFRoute>, stores: Stores): boolean {
+  const precedes = (other: Stored<CFRoute>): boolean => (isClaimed(other) === isClaimed(half) ? byAge(other, half) < 0 : isClaimed(other));
+  const isRefused = (other: Stored<CFRoute>): boolean => findCondition(other, conditionTypes.claimed)?.status === 'False';
+  return !twinsOf(half, stores).some(
+    (other) =>
+      other.metadata.deletionTimestamp === undefined && ownerOf(other, stores) !== undefined && !isRefused(other) && precedes(other),
+  );
+}
+
 /** Halves that were accepted, and are not any more: what was made for them is still there. */
 export const lostHalves = (owner: Stored<CFRoute>, stores: Stores): Stored<CFRoute>[] =>
   halvesOf(owner, stores).filter((half) => isClaimed(half) && ownerOf(half, stores) === undefined);
@@ -70,4 +89,5 @@ export const withPartners = (route: Stored<CFRoute>, stores: Stores): string[] =
   keyOf(route),
   ...ownerKeys(route),
   ...halvesOf(route, stores).map(keyOf),
+  ...twinsOf(route, stores).map(keyOf),
 ];

@@ -15,7 +15,7 @@ import { keyOf } from '../runtime/store.ts';
 import { index, type Context, type Index, type Stores } from '../runtime/reconciler.ts';
 import { WaitingError } from '../runtime/result.ts';
 import { spaceOf as cfSpaceOf } from '../relations.ts';
-import { isHalf, ownerOf } from '../shared-routes.ts';
+import { isHalf, isOnlyHalf, ownerOf } from '../shared-routes.ts';
 import { claimLease, claimName, createLease, freeLease, heldClaim, isLeaseOf, leaseOwner, refusedClaim, trustMs } from '../names/leases.ts';
 import type { ClaimOutcome } from '../names/leases.ts';
 
@@ -155,8 +155,10 @@ function mayTakeEveryHost(context: Context, route: Stored<CFRoute>, domain: Stor
 
 /** The other space keeps the address of a route that it shares, so nothing is claimed. */
 function claimShared({ stores }: Context, route: Stored<CFRoute>): ClaimOutcome {
-  if (ownerOf(route, stores) !== undefined) return heldClaim;
-  return refusedClaim(reasons.notShared, 'The route is of another space, which does not share it with this one.');
+  if (ownerOf(route, stores) === undefined)
+    return refusedClaim(reasons.notShared, 'The route is of another space, which does not share it with this one.');
+  if (isOnlyHalf(route, stores)) return heldClaim;
+  return refusedClaim(reasons.duplicateName, 'The route is of another space, and this space has it already by another object.');
 }
 
 /** Claims host and path of a route, or says why the route cannot have them. Call it before any object is made for the route. */

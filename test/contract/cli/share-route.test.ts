@@ -90,6 +90,38 @@ it('takes its half back when the other one is refused', async () => {
   expect([routesIn('other-guid'), routesIn('space-guid')[0]?.spec.sharedWith ?? []]).toEqual([[], []]);
 });
 
+it('leaves the route shared when another command has made the other half at the same moment', async () => {
+  await addRoute('r');
+  const owner = routesIn('space-guid')[0]?.metadata;
+  judge('True');
+  const accept = cluster.memory.intercept;
+  cluster.memory.intercept = async (verb, seen, name) => {
+    if (verb !== 'create' || seen.plural !== kinds.route.plural) return accept(verb, seen, name);
+    cluster.memory.intercept = () => undefined;
+    await addRoute('theirs', { sharedFrom: { space: 'space-guid', route: 'r', uid: owner?.uid ?? '' } }, 'other-guid');
+    cluster.memory.intercept = (next, what) => {
+      if (next !== 'watch' || what.plural !== kinds.route.plural) return;
+      setTimeout(() => {
+        for (const { metadata } of cluster.memory.all(kinds.route).filter(({ spec }) => spec.sharedFrom !== undefined)) {
+          const isTheirs = metadata.name === 'theirs';
+          const said = {
+            type: 'Claimed',
+            status: isTheirs ? 'True' : 'False',
+            reason: isTheirs ? 'Claimed' : 'DuplicateName',
+            message: 'm',
+          };
+          const conditions = [{ ...said, observedGeneration: 1, lastTransitionTime: '2026-08-07T10:16:20Z' }];
+          void cluster.memory.mergePatch(kinds.route, 'other-guid', metadata.name, { status: { conditions } }, { subresource: 'status' });
+        }
+      }, 20);
+    };
+  };
+  const run = await share('-s', 'other', '--json');
+  expect([run.code, JSON.parse(run.stdout)]).toMatchObject([0, { result: { space: 'other', shared: true } }]);
+  expect(routesIn('other-guid').map(({ metadata }) => metadata.name)).toEqual(['theirs']);
+  expect(routesIn('space-guid')[0]?.spec.sharedWith).toEqual(['other-guid']);
+});
+
 it('is refused for the own space, for a route of another space, and without -s', async () => {
   await addRoute('r');
   judge('True');

@@ -195,6 +195,56 @@ describe('a host that moves to a route of another space', () => {
   });
 });
 
+describe('of two halves of a shared route in one space', () => {
+  const addHalf = (name: string, uid: string | undefined) =>
+    cluster.create(kinds.route, {
+      metadata: { name, namespace: 'b' },
+      spec: { ...spec('bank'), sharedFrom: { space: 'a', route: 'bank', uid: uid ?? '' } },
+    });
+  const ownerUid = async () => {
+    await make('a', 'bank', { ...spec('bank'), sharedWith: ['b'] });
+    return cluster.peek(kinds.route, 'a', 'bank')?.metadata.uid;
+  };
+  const accepted = () => ['first', 'second'].filter((name) => claimed('b', name)?.status === 'True');
+  const refused = () => ['first', 'second'].filter((name) => claimed('b', name)?.reason === 'DuplicateName');
+
+  test('that were made at once one is refused, and accepted when the other one is gone', async () => {
+    const uid = await ownerUid();
+    await stop();
+    await Promise.all([addHalf('first', uid), addHalf('second', uid)]);
+    stop = startController();
+    await until(() => expect([accepted().length, refused().length]).toEqual([1, 1]));
+    expect(claimed('b', refused()[0] ?? '')?.message).toBe(
+      'The route is of another space, and this space has it already by another object.',
+    );
+    const left = refused();
+    await cluster.delete(kinds.route, 'b', accepted()[0] ?? '');
+    await until(() => expect(accepted()).toEqual(left));
+  });
+
+  test('the accepted one stays', async () => {
+    const uid = await ownerUid();
+    await addHalf('second', uid);
+    await until(() => expect(accepted()).toEqual(['second']));
+    await addHalf('first', uid);
+    await until(() => expect(refused()).toEqual(['first']));
+    expect(accepted()).toEqual(['second']);
+  });
+
+  test('that an earlier controller accepted, only the one with the requests stays', async () => {
+    const uid = await ownerUid();
+    await stop();
+    for (const name of ['first', 'second']) {
+      await addHalf(name, uid);
+      const said = { type: 'Claimed', status: 'True', reason: 'Claimed', message: '', observedGeneration: 1, lastTransitionTime: '' };
+      await cluster.mergePatch(kinds.route, 'b', name, { status: { conditions: [said] } }, { subresource: 'status' });
+    }
+    stop = startController();
+    await until(() => expect(refused()).toEqual(['second']));
+    expect(accepted()).toEqual(['first']);
+  });
+});
+
 test('the hosts of a space that is gone are free after one look at its routes', async () => {
   const names = Array.from({ length: 20 }, (_, index) => `route-${String(index)}`);
   for (const name of names) expect(await make('b', name, spec(name))).toBe('Claimed');

@@ -2,7 +2,7 @@
 // names the space, and a route of that space names the owner's.
 
 import { randomUUID } from 'node:crypto';
-import { annotations, kinds, labels } from '../../api/group.ts';
+import { annotations, kinds, labels, reasons } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
 import type { CFRoute } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
@@ -11,6 +11,7 @@ import { isForbidden } from '../../kube/errors.ts';
 import { patchAsRead, type ObjectPatch } from '../../kube/patch-as-read.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { waitUntilProgrammed } from './programming.ts';
+import { isLive } from './holders.ts';
 import { assertOwned, findRouteAndSpace, type NamedRouteAndSpace, type RouteAndSpace } from './route-and-space.ts';
 import { createClaimed } from './routes.ts';
 
@@ -81,6 +82,9 @@ export async function shareKnownRoute(session: SpaceSession, share: RouteAndSpac
   try {
     await createClaimed(session, place, [], { namespace: to.guid, guid: randomUUID(), sharedFrom });
   } catch (error) {
+    // Another command has made the half at the same moment, so the route is shared.
+    const isTaken = error instanceof KfError && error.details?.['reason'] === reasons.duplicateName;
+    if (isTaken && (await halvesIn(session, route, to.guid)).some(isLive)) return changed !== undefined;
     if (changed !== undefined)
       await changeSpaces(session, { ...share, route: changed }, (spaces) => spaces.filter((guid) => guid !== to.guid));
     throw error;
