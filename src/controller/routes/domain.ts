@@ -1,18 +1,22 @@
 // Reconciles CFDomain: it is ready once it was checked. The only object that is made for it is its redirection to https.
 
 import type { Stored } from '../../lib/api/object.ts';
+import { findCondition } from '../../lib/api/conditions.ts';
 import { configMapType } from '../../lib/api/core.ts';
-import { isRedirected } from '../../lib/api/gateway.ts';
-import { kinds } from '../../lib/api/group.ts';
+import { httpRouteType, isRedirected } from '../../lib/api/gateway.ts';
+import { conditionTypes, kinds } from '../../lib/api/group.ts';
 import type { CFDomain } from '../../lib/api/types.generated.ts';
 import { watch, type Context, type Reconciler } from '../runtime/reconciler.ts';
 import { conditionsWith, readyStatement, writeMetadata, writeStatus, type Statement } from '../runtime/status.ts';
 import { keyOf, splitKey } from '../runtime/store.ts';
 import { isInternal, lookAfterSlices, slicesLookMs } from './internal.ts';
 import { ensureRedirect } from './redirect.ts';
+import { routesByDomain } from './route.ts';
 
 /** How often it is looked whether the redirection of a domain is still there: until it comes back, no route answers http. */
 const redirectLookMs = 4_000;
+/** While routes are written that a redirection is to be removed for. */
+const redirectEndMs = 200;
 
 /** An older domain whose name equals, contains or lies in the name of this one. */
 function overlapping(domain: Stored<CFDomain>, all: readonly Stored<CFDomain>[]): Stored<CFDomain> | undefined {
@@ -32,7 +36,8 @@ function overlapping(domain: Stored<CFDomain>, all: readonly Stored<CFDomain>[])
 
 export const domainReconciler: Reconciler = {
   name: 'domain',
-  reads: [kinds.route],
+  reads: [kinds.route, httpRouteType],
+  indexes: [routesByDomain],
   watches: [
     watch(kinds.domain, (_domain, stores) => stores.of(kinds.domain).list().map(keyOf)),
     // The installation's settings have the port of https.
@@ -54,9 +59,12 @@ export const domainReconciler: Reconciler = {
             reason: 'DuplicateDomain',
             message: `The domain overlaps with the domain '${other.spec.name}', which was there first.`,
           };
-    await ensureRedirect(context, domain, other === undefined);
+    const awaited = await ensureRedirect(context, domain, other === undefined);
+    // Whoever ends the redirection waits for Ready. A route that cannot be written does not hold it up: it fails with a cause of its own.
+    if (awaited.some((route) => findCondition(route, conditionTypes.ready)?.status !== 'False')) return { requeueAfterMs: redirectEndMs };
     await writeStatus(context, kinds.domain, domain, { ...domain.status, conditions: conditionsWith(domain, statement) });
-    if (!isInternal(domain)) return isRedirected(domain, context.info().gateway.https) ? { requeueAfterMs: redirectLookMs } : undefined;
+    const isWatched = awaited.length > 0 || isRedirected(domain, context.info().gateway.https);
+    if (!isInternal(domain)) return isWatched ? { requeueAfterMs: redirectLookMs } : undefined;
     await lookAfterSlices(context);
     return { requeueAfterMs: slicesLookMs };
   },

@@ -37,7 +37,10 @@ import { halvesByOwner, httpRouteOf, isHalf, lostHalves, withPartners } from '..
 import { instancesByProcess, watchInstances } from '../instances/pod-instances.ts';
 import { defined } from '../../lib/defined.ts';
 
-const routesByDomain = index<CFRoute>(kinds.route, 'domain', (route) => [`${domainNamespace(route)}/${route.spec.domainRef.name ?? ''}`]);
+/** Routes of all spaces by the domain that they name. */
+export const routesByDomain = index<CFRoute>(kinds.route, 'domain', (route) => [
+  `${domainNamespace(route)}/${route.spec.domainRef.name ?? ''}`,
+]);
 
 function domainNamespace(route: Stored<CFRoute>): string {
   return route.spec.domainRef.namespace ?? route.metadata.namespace;

@@ -357,6 +357,47 @@ describe('a domain whose requests with http are redirected', () => {
     await until(() => expect([redirect(), sections()]).toEqual([undefined, [undefined]]));
   });
 
+  const isChecked = () => {
+    const { metadata, ...domain } = cluster.peek(kinds.domain, 'cf', 'd') ?? { metadata: {} };
+    return findCondition({ metadata, ...domain }, 'Ready')?.observedGeneration === metadata.generation;
+  };
+
+  test('is redirected until each of its routes answers http, and ready only then', async () => {
+    await setHttps({ port: 443, secrets: [] });
+    await make('b', 'bank', spec('bank'));
+    await set(true);
+    await until(() => expect(sections()).toEqual(['https-apps']));
+    await until(() => expect([redirect() === undefined, isChecked()]).toEqual([false, true]));
+    const order: string[] = [];
+    let looks = 0;
+    cluster.intercept = async (verb, { plural }, name) => {
+      if (plural !== httpRouteType.plural) return;
+      if (name === 'http-redirect-d' && verb === 'get') looks += 1;
+      if (name === 'http-redirect-d' && verb === 'delete') order.push('without redirect');
+      if (name !== 'bank' || verb !== 'patch') return;
+      await until(() => expect(looks > 2 || order.length > 0).toBe(true));
+      order.push(isChecked() ? 'ready before http' : 'http');
+    };
+    await set(false);
+    await until(() => expect([redirect(), sections(), isChecked()]).toEqual([undefined, [undefined], true]));
+    expect(order).toEqual(['http', 'without redirect']);
+  });
+
+  test('is ready when one of its routes cannot be written, and redirected until it is', async () => {
+    await setHttps({ port: 443, secrets: [] });
+    await make('b', 'bank', spec('bank'));
+    await set(true);
+    await until(() => expect(sections()).toEqual(['https-apps']));
+    cluster.intercept = (verb, { plural }, name) => {
+      if (plural === httpRouteType.plural && name === 'bank' && verb === 'patch') throw new Error('no room');
+    };
+    await set(false);
+    await until(() => expect(isChecked()).toBe(true));
+    expect(redirect()).toBeDefined();
+    cluster.intercept = () => undefined;
+    await until(() => expect([redirect(), sections()]).toEqual([undefined, [undefined]]));
+  });
+
   test('gets the route back that somebody deletes, by the next look at it', async () => {
     await setHttps({ port: 8443, secrets: [] });
     await set(true);
