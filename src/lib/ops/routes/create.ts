@@ -8,11 +8,11 @@ import type { Session, SpaceSession } from '../../session/session.ts';
 import { findDomain } from '../find.ts';
 import { assertAddress } from './address.ts';
 import { assertMayTakeEveryHost } from './holders.ts';
-import { createClaimed, liveRoute, routesAt, urlOf, type RouteAddress } from './routes.ts';
+import { createOrJoin, liveRoute, routesAt, urlOf, type RouteAddress } from './routes.ts';
 
 export interface CreatedRoute {
   url: string;
-  /** False when the space has this route already. */
+  /** False when the space has this route already, or another command creates it at the same moment. */
   created: boolean;
 }
 
@@ -24,8 +24,8 @@ export async function createRoute(session: SpaceSession, address: RouteAddress):
   const url = urlOf({ ...address, domain: domain.spec.name });
   if ((await liveRoute(session, await routesAt(session, domain, address), url)) !== undefined) return { url, created: false };
   await assertMayTakeEveryHost(session, place);
-  await createClaimed(session, place, []);
-  return { url, created: true };
+  const { created } = await createOrJoin(session, place, []);
+  return { url, created };
 }
 
 /**

@@ -1,7 +1,7 @@
 // Routes: finding, creating, mapping and unmapping them.
 
 import { randomUUID } from 'node:crypto';
-import { currentCondition, findCondition } from '../../api/conditions.ts';
+import { currentCondition } from '../../api/conditions.ts';
 import { annotations, kinds, labels } from '../../api/group.ts';
 import { appGuidsOf } from '../../api/names.ts';
 import type { Stored } from '../../api/object.ts';
@@ -117,6 +117,33 @@ export async function createClaimed(
 }
 
 /**
+ * Creates a route as {@link createClaimed} does, or takes the one that another command of this space creates at the same moment.
+ * @throws KfError `conflict` when another space has the address
+ */
+export async function createOrJoin(
+  session: SpaceSession,
+  place: RoutePlace,
+  destinations: RouteDestination[],
+): Promise<{ route: Stored<CFRoute>; created: boolean }> {
+  const isLost = (error: unknown): boolean => error instanceof KfError && (error.code === 'conflict' || error.code === 'not-found');
+  try {
+    return { route: await createClaimed(session, place, destinations), created: true };
+  } catch (error) {
+    if (!isLost(error)) throw error;
+    const address = { ...place, domain: place.domain.spec.name };
+    for (const theirs of (await routesAt(session, place.domain, address)).filter(isLive)) {
+      // Its claim is told only when its parts are made, which can be later than the refusal.
+      const claimed = await waitForClaim(session, theirs, urlOf(address)).catch((refusal: unknown) => {
+        if (isLost(refusal)) return undefined;
+        throw refusal;
+      });
+      if (claimed !== undefined) return { route: claimed, created: false };
+    }
+    throw error;
+  }
+}
+
+/**
  * The live route of those at an address. Refused routes are deleted, because only a new route asks for the address again. A route that is being
  * deleted keeps its address until it is gone, so this waits for that.
  * @returns undefined when a new route can be made
@@ -164,15 +191,9 @@ export async function ensureRoute(
   };
   const add = async (route: Stored<CFRoute>): Promise<Stored<CFRoute>> => (await changeDestinations(session, route, addTo)) ?? route;
   if (found !== undefined) return add(found);
-  try {
-    return await createClaimed(session, place, [destination]);
-  } catch (error) {
-    // Another app of this space, perhaps of the same manifest, created the route first.
-    const present = error instanceof KfError && error.code === 'conflict' ? await routesAt(session, domain, address) : [];
-    const theirs = present.find((route) => isLive(route) && findCondition(route, 'Claimed')?.status === 'True');
-    if (theirs === undefined) throw error;
-    return add(theirs);
-  }
+  // Another app of this space, perhaps of the same manifest, may create the route first.
+  const { route, created } = await createOrJoin(session, place, [destination]);
+  return created ? route : add(route);
 }
 
 /** Removes the app from all its routes. */
@@ -199,26 +220,26 @@ export async function mapRoute(
     port: options.port,
     ...defined({ protocol: options.protocol }),
   });
-  const route = await liveRoute(session, await routesAt(session, domain, options), url);
-  if (route === undefined) {
+  const found = await liveRoute(session, await routesAt(session, domain, options), url);
+  const create = async (): ReturnType<typeof createOrJoin> => {
     await assertMayTakeEveryHost(session, { ...options, domain });
     onStep('create', url);
-    const made = await createClaimed(session, { ...options, domain }, [destination]);
+    const made = await createOrJoin(session, { ...options, domain }, [destination]);
     onStep('created', url);
-    onStep('map', url);
-    await waitUntilProgrammed(session, made, url);
-    return { url, created: true, mapped: true, protocol: protocolOf(destination) };
-  }
+    return made;
+  };
+  const { route, created } = found === undefined ? await create() : { route: found, created: false };
   onStep('map', url);
   const isSame = (one: RouteDestination): boolean => leadsTo(one, app) && (options.port === undefined || one.port === options.port);
-  const changed = await changeDestinations(session, route, (present) => {
+  const add = (present: RouteDestination[]): RouteDestination[] | undefined => {
     if (present.some(isSame)) return undefined;
     assertPlaceLeft(present, domain, url);
     return [...present, destination];
-  });
+  };
+  const changed = created ? route : await changeDestinations(session, route, add);
   await waitUntilProgrammed(session, changed ?? route, url);
   const own = (changed ?? route).spec.destinations?.findLast((one) => isSame(one)) ?? destination;
-  return { url, created: false, mapped: changed !== undefined, protocol: protocolOf(own) };
+  return { url, created, mapped: changed !== undefined, protocol: protocolOf(own) };
 }
 
 /** Returns false when the route was not mapped to the app. @throws KfError `not-found` in cf's words when the route does not exist */
