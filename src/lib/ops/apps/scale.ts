@@ -3,7 +3,7 @@
 import { desiredInstances, instanceCountsOf, webProcess } from '../../api/app.ts';
 import { awaitedIn } from '../../api/awaited.ts';
 import { annotations, kinds, labels } from '../../api/group.ts';
-import { stillUnapplied } from '../../api/held.ts';
+import { isHeld, stillUnapplied } from '../../api/held.ts';
 import { requireCompatible } from '../../api/kf-info.ts';
 import { isCanaryUnderWay } from '../../api/rollout.ts';
 import type { Stored } from '../../api/object.ts';
@@ -226,7 +226,17 @@ interface Resized {
   deployId: string;
 }
 
-/** Writes other sizes. @returns the change of a started app; undefined when the sizes are as before, or the app is stopped */
+/**
+ * The instances may lack the sizes that the process has already: its change has failed or goes on, or waits for a start, as when this command was ended
+ * between its two writes. A canary has them, and is left to whoever decides about it.
+ */
+function isUnserved(app: Stored<CFApp>, process: Stored<CFProcess>): boolean {
+  const { id = '', phase } = app.status?.deployment ?? {};
+  const hasServed = phase === 'Serving' && id === (app.metadata.annotations?.[annotations.deployId] ?? '');
+  return app.spec.desiredState === 'STARTED' && !isCanaryUnderWay(app) && (!hasServed || isHeld(app, process));
+}
+
+/** Writes other sizes. @returns the change of a started app; undefined when all instances have the sizes, or the app is stopped */
 async function resize(
   session: SpaceSession,
   app: Stored<CFApp>,
@@ -238,7 +248,8 @@ async function resize(
   if (options.diskMB !== undefined && options.diskMB !== process.spec.diskQuotaMB) sizes.diskQuotaMB = options.diskMB;
   if (Object.keys(sizes).length === 0) {
     if (options.instances !== undefined) await assertScaleFits(session, app, process, options.instances);
-    return undefined;
+    const isAsked = options.memoryMB !== undefined || options.diskMB !== undefined;
+    return isAsked && isUnserved(app, process) ? markResized(session, app, process, process) : undefined;
   }
   assertNotInFlight(session, app);
   // With other sizes all instances are replaced, and what a quota lacks during that is told when they are made.
