@@ -115,6 +115,38 @@ describe('while the app is started again,', () => {
   });
 });
 
+describe('scale that waits for its instances ends at once', () => {
+  const isScaled = (instances: number): Promise<void> => expect.poll(() => web()?.spec.desiredInstances).toBe(instances);
+  const overtook = "A later change of app 'shop' (by alice) has overtaken this one.\n\nTIP:\n   kf app shop\n";
+  const gone = "App 'shop' was deleted meanwhile.\n\nTIP:\n   kf apps\n";
+
+  beforeEach(async () => {
+    await scene.ok('push', 'shop', '-p', 'app', '-i', '2');
+    scene.setStatus(kinds.process, nameOf(web()), { instanceCounts: { running: 1, starting: 1, crashed: 0, down: 0 } });
+  });
+
+  it('when the app is stopped', async () => {
+    const running = run('scale', 'shop', '-i', '3');
+    await isScaled(3);
+    await scene.ok('stop', 'shop');
+    expect(await running).toMatchObject({ code: 1, stderr: expect.stringContaining(overtook) as string });
+  });
+
+  it.each([3, 0])('when the app and its process are deleted: -i %i', async (instances) => {
+    const running = run('scale', 'shop', '-i', String(instances));
+    await isScaled(instances);
+    await scene.cluster.memory.delete(kinds.app, ns, nameOf(scene.app()));
+    expect(await running).toMatchObject({ code: 1, stderr: expect.stringContaining(gone) as string });
+  });
+
+  it('when its process is deleted', async () => {
+    const running = run('scale', 'shop', '-i', '0');
+    await isScaled(0);
+    await scene.cluster.memory.delete(kinds.process, ns, nameOf(web()));
+    expect(await running).toMatchObject({ code: 1, stderr: expect.stringContaining(gone) as string });
+  });
+});
+
 it('of two stops both succeed', async () => {
   await scene.ok('push', 'shop', '-p', 'app');
   beforeNextPatch(kinds.app, () => scene.ok('stop', 'shop'));

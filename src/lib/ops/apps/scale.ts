@@ -19,7 +19,7 @@ import { absentAfterMsWhereDoneDirectly, nobodyTookUp, unlessAbsent } from '../c
 import { warnOfAutoscaler } from './autoscalers.ts';
 import { appGone, changeApp, changeProcess, newDeployId, scaleProcess } from './changes.ts';
 import { waitUntilServing } from './lifecycle.ts';
-import { startTimeoutMs } from './rollout-wait.ts';
+import { overtaken, startTimeoutMs } from './rollout-wait.ts';
 import { assertScaleFits, assertSizeFits } from './scale-room.ts';
 
 export interface ScaleOptions {
@@ -125,7 +125,22 @@ function assertStillWanted({ bin }: SpaceSession, app: Stored<CFApp>, seen: Stor
   });
 }
 
-/** Waits until the wanted number of instances runs. Fails when one crashed, or cannot start for a lasting cause, or somebody set another number. */
+/** Follows the app until the signal, and gives `end` why its instances are not wanted any more: it was stopped or deleted. The process does not say so. */
+function followApp({ cluster, space }: SpaceSession, app: Stored<CFApp>, signal: AbortSignal, end: (why: KfError) => void): void {
+  const check = (seen: Stored<CFApp> | undefined): true | undefined => {
+    if (seen?.spec.desiredState === 'STARTED') return undefined;
+    end(seen === undefined ? appGone(app) : overtaken(seen));
+    return true;
+  };
+  const how = { timeoutMs: Infinity, signal, describe: `app '${app.spec.displayName}'` };
+  // Without this, the wait still has the process.
+  watchObject(cluster, kinds.app, { ns: space.guid, name: app.metadata.name, known: app }, check, how).catch(() => undefined);
+}
+
+/**
+ * Waits until the wanted number of instances runs. Fails when one crashed, or cannot start for a lasting cause, or somebody set another number, or stopped
+ * or deleted the app.
+ */
 async function waitForInstances(session: SpaceSession, app: Stored<CFApp>, process: Stored<CFProcess>, wanted: number): Promise<void> {
   const { cluster, space, signal, env, report } = session;
   const { name } = process.metadata;
@@ -137,13 +152,14 @@ async function waitForInstances(session: SpaceSession, app: Stored<CFApp>, proce
   };
   const check = (seen: Stored<CFProcess> | undefined, alive: () => void): true | undefined => {
     last = seen;
-    if (seen !== undefined) assertStillWanted(session, app, seen, wanted);
-    if (seen?.status?.observedGeneration === seen?.metadata.generation) alive();
-    const failed = seen === undefined ? undefined : failedInstance(session, app, seen, wanted);
+    if (seen === undefined) throw appGone(app);
+    assertStillWanted(session, app, seen, wanted);
+    if (seen.status?.observedGeneration === seen.metadata.generation) alive();
+    const failed = failedInstance(session, app, seen, wanted);
     if (failed?.isCrash === true) throw failed;
     if (failed === undefined) timer = void clearTimeout(timer);
     else patient(failed);
-    const isFull = seen !== undefined && hasExactly(seen, wanted);
+    const isFull = hasExactly(seen, wanted);
     // Without instances there is nothing that could end a change: it goes on with the next ones.
     const awaited = isFull && wanted > 0 ? underWay(app, seen.status?.rollout) : undefined;
     if (isFull && awaited === undefined) return true;
@@ -160,11 +176,16 @@ async function waitForInstances(session: SpaceSession, app: Stored<CFApp>, proce
   };
   const watch = (until: AbortSignal, alive: () => void): Promise<true> =>
     watchObject(cluster, kinds.process, { ns: space.guid, name }, (seen) => check(seen, alive), { ...how, signal: until });
+  const ended = new AbortController();
+  followApp(session, app, AbortSignal.any([signal, ended.signal]), (why) => stuck.abort(why));
   const done = await unlessAbsent(
     { cluster, signal: AbortSignal.any([signal, stuck.signal]) },
     watch,
     absentAfterMsWhereDoneDirectly,
-  ).finally(() => clearTimeout(timer));
+  ).finally(() => {
+    clearTimeout(timer);
+    ended.abort();
+  });
   if (done === true && wanted > 0) await waitForApp(session, app, process);
   report({ type: 'done' });
   if (done === true || (await scaleDirectly(session, app, process, wanted))) return;
