@@ -38,7 +38,8 @@ export const serviceBindingReconciler: Reconciler = {
     const live = context.stores.of(kinds.serviceBinding).get(ns, name);
     if (live === undefined) return undefined;
     const binding = await withoutFinalizer(context, live);
-    return binding.metadata.deletionTimestamp === undefined ? reconcileBinding(context, binding) : undefined;
+    const isGoing = binding.metadata.deletionTimestamp !== undefined || (await removeOrphan(context, binding));
+    return isGoing ? undefined : reconcileBinding(context, binding);
   },
 };
 
@@ -51,6 +52,21 @@ async function withoutFinalizer(context: Context, live: Stored<CFServiceBinding>
   if (!present.includes(finalizers.serviceBinding)) return live;
   const patch = { metadata: { resourceVersion, finalizers: present.filter((finalizer) => finalizer !== finalizers.serviceBinding) } };
   return context.cluster.mergePatch(kinds.serviceBinding, namespace, name, patch, { signal: context.signal });
+}
+
+/**
+ * Deletes a binding whose instance is gone, as when it was made while the instance was being deleted: no command finds it any more, and its app could not
+ * start. One that was never ready waits: it may have been applied before its instance. @returns whether it was deleted
+ */
+async function removeOrphan(context: Context, live: Stored<CFServiceBinding>): Promise<boolean> {
+  const { metadata, status } = live;
+  const { ns, name } = splitKey(instanceKey(live));
+  if (status?.envSecretRef === undefined || ns !== metadata.namespace || name === '') return false;
+  // What is watched may come late.
+  const known = context.stores.of(kinds.serviceInstance).get(ns, name);
+  if (known !== undefined || (await context.cluster.get(kinds.serviceInstance, ns, name, context.signal)) !== undefined) return false;
+  await context.cluster.delete(kinds.serviceBinding, ns, metadata.name, { uid: metadata.uid, signal: context.signal });
+  return true;
 }
 
 async function reconcileBinding(context: Context, live: Stored<CFServiceBinding>): Promise<Result | undefined> {

@@ -221,6 +221,42 @@ describe('user-provided services', () => {
     expect(scene.cluster.peek(secretType, 's-2', 'b-9')).toBeUndefined();
   });
 
+  test('a binding that was ready is deleted when its instance is gone', async () => {
+    await makeInstance({ uri: 'x' });
+    await bind();
+    await scene.until(() => expect(bindingReady()?.status).toBe('True'));
+    await scene.cluster.delete(kinds.serviceInstance, 's-1', 'i-1');
+    await scene.until(() => expect(scene.cluster.peek(kinds.serviceBinding, 's-1', 'b-1')).toBeUndefined());
+  });
+
+  test('a binding whose instance is there again when the API server is asked stays', async () => {
+    await makeInstance({ uri: 'x' });
+    await bind();
+    await scene.until(() => expect(bindingReady()?.status).toBe('True'));
+    const { intercept } = scene.cluster;
+    let asked = 0;
+    scene.cluster.intercept = async (verb, type, name) => {
+      if (verb !== 'get' || type.plural !== kinds.serviceInstance.plural) return intercept(verb, type, name);
+      asked += 1;
+      if (scene.cluster.peek(kinds.serviceInstance, 's-1', 'i-1') === undefined) await makeInstance({ uri: 'x' });
+    };
+    await scene.cluster.delete(kinds.serviceInstance, 's-1', 'i-1');
+    await scene.until(() => expect([asked > 0, bindingReady()?.status]).toEqual([true, 'True']));
+  });
+
+  test('a binding that was made before its instance waits for it', async () => {
+    const instance = await makeInstance({ uri: 'x' });
+    await scene.cluster.delete(kinds.serviceInstance, 's-1', 'i-1');
+    const owner = await scene.cluster.create(kinds.app, app('a-1'));
+    await scene.cluster.create(
+      kinds.serviceBinding,
+      buildAppBinding({ guid: 'b-1', app: owner, instance, displayName: undefined }, author),
+    );
+    await scene.until(() => expect(bindingReady()?.reason).toBe('ServiceInstanceNotFound'));
+    await makeInstance({ uri: 'x' });
+    await scene.until(() => expect(bindingReady()?.status).toBe('True'));
+  });
+
   test('objects with finalizers of brokers can be deleted', async () => {
     const made = await makeInstance({});
     await scene.cluster.mergePatch(kinds.serviceInstance, 's-1', 'i-1', {
