@@ -1,7 +1,7 @@
 // `prune`: one repository that the gate cannot read, or cannot remove, among others.
 
 import { afterAll, afterEach, beforeEach, expect, it } from 'vitest';
-import { secretType } from '../../../src/lib/api/core.ts';
+import { configMapType, secretType } from '../../../src/lib/api/core.ts';
 import { kinds } from '../../../src/lib/api/group.ts';
 import type { Call } from '../../support/apiserver.ts';
 import { bundleForTests, Cli } from '../../support/cli.ts';
@@ -103,4 +103,14 @@ it('goes on when a repository cannot be removed, and says OK when all can', asyn
   expect(await prune()).toEqual({ code: 0, apps: ['bad', 'gone', 'good', 'lost'], failed: [], warnings: [], inUse: [] });
   cluster.server.on(`DELETE ${base}/repositories/space-guid/lost-droplets`, (call) => call.text('', 500));
   expect(await prune()).toMatchObject({ code: 1, apps: ['bad', 'gone', 'good'], failed: ['space-guid/lost-droplets'], inUse: [] });
+});
+
+it('removes nothing when the controller is too many releases newer, and still shows what would go', async () => {
+  const map = cluster.memory.peek(configMapType, 'cf', 'kf-info');
+  const text = (map?.data?.['info.json'] ?? '').replace('"version":"0.1.0"', '"version":"0.3.0"');
+  await cluster.memory.mergePatch(configMapType, 'cf', 'kf-info', { data: { 'info.json': text } });
+  const run = await cli.run(['prune']);
+  expect([run.code, run.stderr]).toEqual([1, expect.stringContaining("This kf (0.1.0) is too old for the cluster's controller (0.3.0)")]);
+  expect(removals).toEqual([]);
+  expect((await prune('--dry-run')).apps).toEqual(['bad', 'gone', 'good', 'lost']);
 });

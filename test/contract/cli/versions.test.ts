@@ -70,6 +70,10 @@ const commands = [
   ['set-label', 'app', 'my-app', 'a=b'],
   ['create-space', 'x'],
   ['create-org', 'x'],
+  ['autoscale', 'my-app', '--min', '1', '--max', '2', '--cpu', '60'],
+  ['autoscale', 'my-app', '--off'],
+  ['prune'],
+  ['rotate', 'registry-key'],
 ];
 
 describe('a controller two releases newer than the CLI', () => {

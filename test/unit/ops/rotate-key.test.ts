@@ -28,6 +28,7 @@ const info = {
     pullPrefix: 'localhost:32500/',
   },
   controller: { version: '0.1.0', namespace: 'kf-system' },
+  oldestCli: '0.1.0',
 } as KfInfo;
 let cluster: MemoryCluster;
 let writing: NodeJS.Timeout;

@@ -3,12 +3,14 @@
 import { processesOf, webProcess } from '../../api/app.ts';
 import { autoscalerType, describeAutoscaler, metricsBeside, settingsOf, type AutoscalerSettings } from '../../api/autoscaler.ts';
 import { kinds, labels } from '../../api/group.ts';
+import { requireCompatible } from '../../api/kf-info.ts';
 import type { Stored } from '../../api/object.ts';
 import type { Autoscaler } from '../../api/results.ts';
 import type { CFApp, CFProcess } from '../../api/types.generated.ts';
 import { defined } from '../../defined.ts';
 import { KfError } from '../../errors.ts';
 import type { SpaceSession } from '../../session/session.ts';
+import { kfVersion } from '../../version.ts';
 import { buildAutoscaler } from '../../../templates/autoscaler.ts';
 import { readAutoscalers } from './autoscalers.ts';
 import { findProcess } from './scale.ts';
@@ -65,6 +67,7 @@ export async function setAutoscaler(
   { process: type, change, isWhole }: { process: string; change: AutoscalerChange; isWhole: boolean },
 ): Promise<void> {
   const { cluster, signal } = session;
+  requireCompatible(await session.info(), kfVersion());
   const process = await findProcess(session, app, type);
   const present = (await readAutoscalers(session, [process])).get(process.metadata.name);
   const command = `kf autoscale ${app.spec.displayName}${type === webProcess ? '' : ` --process ${type}`}`;
@@ -82,6 +85,7 @@ export async function setAutoscaler(
 /** Removes the autoscaler of a process, which keeps its instances. @returns false when it has none */
 export async function removeAutoscaler(session: SpaceSession, app: Stored<CFApp>, type: string): Promise<boolean> {
   const { cluster, space, signal } = session;
+  requireCompatible(await session.info(), kfVersion());
   const process = await findProcess(session, app, type);
   const present = (await readAutoscalers(session, [process])).get(process.metadata.name);
   return present !== undefined && (await cluster.delete(autoscalerType, space.guid, present.metadata.name, { signal }));

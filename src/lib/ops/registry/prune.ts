@@ -4,7 +4,7 @@
 import type { BlobSize, GateStatus } from '../../api/gate-status.ts';
 import { kinds } from '../../api/group.ts';
 import type { ImageReferences } from '../../api/image-references.ts';
-import type { KfInfo } from '../../api/kf-info.ts';
+import { requireCompatible, type KfInfo } from '../../api/kf-info.ts';
 import { appOfRepository, isInClusterRegistry, setupScope } from '../../api/repositories.ts';
 import { defined } from '../../defined.ts';
 import { KfError, messageOf } from '../../errors.ts';
@@ -13,6 +13,7 @@ import type { Cluster } from '../../kube/cluster.ts';
 import { readImageReferences } from '../../kube/image-references.ts';
 import { gateKeeper, repositoryPages, type GateKeeper } from '../../gate/keeper.ts';
 import { isConnectionFailure } from '../../oci/errors.ts';
+import { kfVersion } from '../../version.ts';
 import { throughServiceProxy } from './access.ts';
 import { readGateStatus, readRegistryKeys } from './gate.ts';
 
@@ -220,10 +221,12 @@ function assertOwnRegistry({ registry }: KfInfo): void {
   });
 }
 
-/** @throws KfError naming the registry, the right or the setting that is missing */
+/** @throws KfError naming the registry, the right or the setting that is missing; `conflict` when CLI and controller are too many releases apart */
 export async function pruneRegistry(context: PruneContext, options: PruneOptions): Promise<PruneResult> {
   const { cluster, info, report, signal } = context;
   assertOwnRegistry(info);
+  // What a newer controller keeps in use may be in objects or fields that this CLI does not know.
+  if (!options.dryRun) requireCompatible(info, kfVersion());
   const { current: key } = await readRegistryKeys(cluster, info);
   const before = await readGateStatus(cluster, info.registry, key, signal);
   const send = throughServiceProxy(cluster, info.registry);

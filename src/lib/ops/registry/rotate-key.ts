@@ -3,11 +3,12 @@
 import { secretType, type Secret } from '../../api/core.ts';
 import { podType } from '../../api/pod-kind.ts';
 import { kinds, places } from '../../api/group.ts';
-import type { KfInfo } from '../../api/kf-info.ts';
+import { requireCompatible, type KfInfo } from '../../api/kf-info.ts';
 import { pushSecretName, registryKeyFields as fields, registryKeyId, registryPassword } from '../../api/registry-credentials.ts';
 import type { Stored } from '../../api/object.ts';
 import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
+import { kfVersion } from '../../version.ts';
 import { waitFor } from '../../wait.ts';
 import { readGateStatus, readRegistryKeys } from './gate.ts';
 import type { Report } from '../../events.ts';
@@ -189,6 +190,7 @@ async function isUnfinished(context: RotateContext, secret: Stored<Secret>, curr
  */
 export async function rotateRegistryKey(context: RotateContext): Promise<RotateResult> {
   const { cluster, info, report, signal } = context;
+  requireCompatible(info, kfVersion());
   const { secret, current } = await readRegistryKeys(cluster, info);
   if (secret.immutable === true)
     throw new KfError('conflict', 'The key of this installation was made by an older kf and cannot be changed in place.', {
