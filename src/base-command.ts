@@ -262,6 +262,7 @@ export abstract class KfCommand<T> extends Command {
       report: this.report,
       trace: (line) => (this.terminal.json ? this.terminal.err(line) : this.display.say(line)),
       ignorePin: options.ignorePin,
+      acceptsAnyRelease: this.#statics.isAboutInstallation,
       kubeconfigUser: options.kubeconfigUser,
       context,
       org,

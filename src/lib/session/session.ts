@@ -12,6 +12,7 @@ import { readKubeconfig } from '../kube/kubeconfig.ts';
 import { ServerClock } from '../kube/server-clock.ts';
 import type { Report } from '../events.ts';
 import { kfVersion } from '../version.ts';
+import { checkingWrites } from './checked-writes.ts';
 import { findOrg, findSpace } from './places.ts';
 import {
   readStored,
@@ -44,6 +45,8 @@ export interface SessionOptions {
   kubeconfigUser?: string | undefined;
   /** For commands that set the target: a changed context is not an error. */
   ignorePin?: boolean | undefined;
+  /** For commands that install kf, or check the releases themselves. */
+  acceptsAnyRelease?: boolean | undefined;
 }
 
 export interface Session {
@@ -63,7 +66,8 @@ export interface Session {
   /** The description of the installation; read once. @throws KfError `not-found` when kf is not set up */
   info(): Promise<KfInfo>;
   /**
-   * The user name for `kf/changed-by`. Every first write needs it, so this is also where a kf ends whose version does not fit the installation.
+   * The user name for `kf/changed-by`. Most commands ask for it before they write, so a kf whose version does not fit the installation ends here; else
+   * at the first write.
    * @throws KfError `conflict`
    */
   changedBy(): Promise<string>;
@@ -190,7 +194,7 @@ class OpenSession implements Session {
   #who: Who;
 
   constructor(cluster: Cluster, { state, isUntouched }: StoredTarget, options: SessionOptions & Pick<Session, 'now'>) {
-    this.cluster = cluster;
+    this.cluster = options.acceptsAnyRelease === true ? cluster : checkingWrites(cluster, () => this.#assertCompatible());
     this.state = state;
     this.#isUntouched = isUntouched;
     this.#who = { name: cluster.identity.user, isRemembered: false };
@@ -215,8 +219,12 @@ class OpenSession implements Session {
     return this.#info;
   }
 
-  async changedBy(): Promise<string> {
+  async #assertCompatible(): Promise<void> {
     requireCompatible(await this.info(), kfVersion());
+  }
+
+  async changedBy(): Promise<string> {
+    await this.#assertCompatible();
     if (this.#who.cause !== undefined) throw this.#who.cause;
     return this.#who.name;
   }

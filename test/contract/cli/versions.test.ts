@@ -3,6 +3,7 @@
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { configMapType, secretType } from '../../../src/lib/api/core.ts';
 import { kinds } from '../../../src/lib/api/group.ts';
+import { podType } from '../../../src/lib/api/pod-kind.ts';
 import { bundleForTests, Cli } from '../../support/cli.ts';
 import { ServedCluster } from '../../support/served-cluster.ts';
 
@@ -29,6 +30,21 @@ beforeEach(async () => {
     metadata: { name: 'binding', namespace: ns, labels: { ...labels, 'korifi.cloudfoundry.org/service-instance-guid': 'bound' } },
     spec: { type: 'app', appRef: { name: 'app-guid' }, service: { name: 'bound' }, parameters: { name: '' } },
   });
+  await cluster.add(kinds.route, {
+    metadata: { name: 'route', namespace: ns, labels: { 'korifi.cloudfoundry.org/domain-guid': 'default-domain' } },
+    spec: { host: 'free', protocol: 'http', domainRef: { name: 'default-domain', namespace: 'cf' } },
+    status: {
+      uri: 'free.apps.localhost',
+      conditions: [{ type: 'Claimed', status: 'True', reason: 'Claimed', message: '', lastTransitionTime: '' }],
+    },
+  });
+  await cluster.add(kinds.task, {
+    metadata: { name: 'task', namespace: ns, labels },
+    spec: { appRef: { name: 'app-guid' }, command: 'x' },
+  });
+  await cluster.memory.mergePatch(kinds.task, ns, 'task', { status: { sequenceId: 1 } }, { subresource: 'status' });
+  const marks = { ...labels, 'korifi.cloudfoundry.org/guid': 'app-guid-web', 'apps.kubernetes.io/pod-index': '0' };
+  await cluster.add(podType, { metadata: { name: 'pod', namespace: ns, labels: marks } });
   const healthCheck = { type: 'port' as const, data: { invocationTimeoutSeconds: 1, timeoutSeconds: 60 } };
   await cluster.add(kinds.process, {
     metadata: { name: 'app-guid-web', namespace: ns, labels },
@@ -74,6 +90,12 @@ const commands = [
   ['autoscale', 'my-app', '--off'],
   ['prune'],
   ['rotate', 'registry-key'],
+  ['delete-route', 'apps.localhost', '-n', 'free', '-f'],
+  ['delete-orphaned-routes', '-f'],
+  ['terminate-task', 'my-app', '1'],
+  ['restart-app-instance', 'my-app', '0'],
+  ['enable-ssh', 'my-app'],
+  ['disable-feature-flag', 'diego_docker'],
 ];
 
 describe('a controller two releases newer than the CLI', () => {
@@ -84,6 +106,12 @@ describe('a controller two releases newer than the CLI', () => {
       1,
       expect.stringContaining("This kf (0.1.0) is too old for the cluster's controller (0.3.0): they may be one release apart."),
     ]);
+    expect(cluster.memory.writes).toEqual([]);
+  });
+
+  it('curl answers with it, and writes nothing', async () => {
+    await controllerOf('0.3.0');
+    expect((await cli.run(['curl', '/v3/apps/app-guid', '-X', 'DELETE'])).stdout).toContain('is too old for');
     expect(cluster.memory.writes).toEqual([]);
   });
 
