@@ -93,7 +93,11 @@ export async function readLog(request: ReadRequest, position: LogPosition): Prom
     // A rest without a newline is a line only when the container has ended; until then it is read again.
     const onRest = (rest: string): void => void (outcome.leftRest = !isKubeletNote(rest));
     for await (const raw of linesFrom(stream as AsyncIterable<Buffer>, { keepRest: !follow, onRest, longest: longestLine, cutMark })) {
-      if (signal.aborted) break;
+      if (signal.aborted) {
+        // Lines that had arrived already are left unread.
+        outcome.how = 'cut';
+        break;
+      }
       if (position.isFresh) await begin(raw, request, performance.now() - accepted);
       await takeLine(raw, request, position, outcome);
       if (outcome.how === 'hole') break;
