@@ -7,11 +7,12 @@ import { defined } from '../defined.ts';
 import { backoffMs, sleep } from '../wait.ts';
 import { gapEntry, noteEntry, timeOf } from './entry.ts';
 import type { LogEntry, LogGap } from './entry.ts';
+import { lifeFrom, type Life } from './life.ts';
 import { LogPosition } from './position.ts';
 import { firstTime, gapSince, readLog } from './read.ts';
 import type { ReadOutcome } from './read.ts';
-import { gapAtStart, Rotations, Traffic, wasPresent } from './rotation.ts';
-import { containerLifeOf, goneReason, hasOneLife, isFinished, lostRuns } from './targets.ts';
+import { gapAtStart, Traffic, wasPresent, type Rotations } from './rotation.ts';
+import { containerLifeOf, goneReason, hasOneLife, isFinished, isPastPrevious, lostRuns } from './targets.ts';
 import type { ContainerLife, LogTarget, PodBoard } from './targets.ts';
 
 export interface TailOptions {
@@ -33,21 +34,6 @@ export interface TailOptions {
   pauseMs?: number;
 }
 
-interface Life extends ContainerLife {
-  position: LogPosition;
-  rotations: Rotations;
-  /** The position before the last ended connection. */
-  before: LogPosition;
-  /** Read to its end after the container had ended. */
-  isComplete: boolean;
-  /** The last connection found nothing more and ended normally: the kubelet does that only when the container has ended. */
-  endedQuietly: boolean;
-  /** How the last connection that the kubelet accepted ended; undefined before the first. */
-  lastEnd?: ReadOutcome['how'];
-  /** That connection left a text without a newline: it is read without `follow` when the container has ended. */
-  hasRest: boolean;
-}
-
 const maxPreviousTries = 5;
 
 interface ReadHow {
@@ -64,6 +50,9 @@ interface ReadHow {
 
 /** A time of Kubernetes as lines have it; an unknown one is after all others. */
 const nanoseconds = (time: string | null | undefined): string => (typeof time === 'string' ? timeOf(new Date(time)) : '~');
+
+/** A log that was served to its end does not have the last known line. */
+const isWithoutLast = ({ how, caughtUp }: ReadOutcome): boolean => how === 'end' && !caughtUp;
 
 class Tail {
   readonly #target: LogTarget;
@@ -212,20 +201,12 @@ class Tail {
       // It died before it was seen, so its lines come first.
       if (seen.restarts > 0) await this.#earlierRuns(seen, terminated);
     } else {
-      if (!old.isComplete && previousIs(old.id)) position = await this.#finishPrevious(old);
+      if (!old.isComplete && previousIs(old.id)) position = await this.#finishPrevious(old, terminated);
       else if (!old.isComplete && !old.endedQuietly) await this.#hole(old.position.last, undefined, 'the container restarted');
-      if (!previousIs(old.id)) await this.#missedLives(seen.restarts - old.restarts - 1, old.position.last);
+      if (!previousIs(old.id)) await this.#missedLives(seen, old, terminated);
     }
     this.#failures = 0;
-    this.#life = {
-      ...seen,
-      position,
-      rotations: new Rotations(),
-      before: new LogPosition(),
-      isComplete: false,
-      endedQuietly: false,
-      hasRest: false,
-    };
+    this.#life = lifeFrom(seen, position);
     if (old === undefined) await this.#skipOldLines(position);
   }
 
@@ -243,33 +224,43 @@ class Tail {
    * Reads the rest of a life that has ended. If the last known line is not in it, the connection had reached the new life before its status did;
    * then the rest is read from the start of that connection, and the position continues in the new life.
    */
-  async #finishPrevious(old: Life): Promise<LogPosition> {
+  async #finishPrevious(old: Life, run: ContainerStateTerminated | undefined): Promise<LogPosition> {
     const first = old.position.copy();
-    const outcome = await this.#readPrevious(first, old.endedQuietly);
+    const outcome = await this.#readPrevious(first, run, old.endedQuietly);
     if (outcome.caughtUp || old.position.isFresh) return new LogPosition();
-    await this.#readPrevious(old.before.copy());
+    await this.#readPrevious(old.before.copy(), run);
     return old.position;
   }
 
-  /** Repeated, because a kubelet that is busy with the restart refuses for a moment. */
-  async #readPrevious(position: LogPosition, isProbablyRead = false): Promise<ReadOutcome> {
+  /**
+   * Repeated, because a kubelet that is busy with the restart refuses for a moment.
+   * @param run the one to read: the kubelet serves the log of the next one as soon as that has ended too
+   */
+  async #readPrevious(position: LogPosition, run: ContainerStateTerminated | undefined, isProbablyRead = false): Promise<ReadOutcome> {
     const { board, signal, pauseMs = 200 } = this.#options;
-    for (let tries = 1; ; tries++) {
-      const outcome = await this.#read(position, { previous: true, follow: false, acceptHole: true, startedAt: this.#startOfPrevious() });
-      if (outcome.how === 'end' || signal.aborted) return outcome;
-      if (outcome.how === 'gone' || tries === maxPreviousTries || isProbablyRead) {
-        if (!isProbablyRead) await this.#noteOnce(outcome.message);
-        if (!isProbablyRead) await this.#hole(position.last, undefined, 'the run before the restart cannot be read');
+    const startedAt = run?.startedAt ?? undefined;
+    let tries = 0;
+    let hasRead = false;
+    for (;;) {
+      const isPast = !signal.aborted && isPastPrevious(board.get(this.#target.uid), this.#target.container, run);
+      // The file of a run that has ended stays as it is: where lines of it were read, a later gap shows another run.
+      const how = { previous: true, follow: false, acceptHole: !hasRead, startedAt };
+      const outcome: ReadOutcome = isPast ? { how: 'gone', lines: 0, caughtUp: true } : await this.#read(position, how);
+      const isOther = outcome.how === 'hole' || (hasRead && isWithoutLast(outcome));
+      if (signal.aborted || (outcome.how === 'end' && !isOther)) return outcome;
+      hasRead ||= outcome.lines > 0;
+      tries = outcome.lines > 0 ? 1 : tries + 1;
+      if (isOther || outcome.how === 'gone' || tries === maxPreviousTries || isProbablyRead) {
+        if (!isProbablyRead) await this.#losePrevious(position.last, outcome.message);
         return { ...outcome, caughtUp: true };
       }
       await board.news(signal, backoffMs(tries - 1, { baseMs: pauseMs }));
     }
   }
 
-  #startOfPrevious(): string | undefined {
-    const pod = this.#options.board.get(this.#target.uid);
-    const status = pod === undefined ? undefined : statusOf(pod, this.#target.container);
-    return status?.lastState?.terminated?.startedAt ?? undefined;
+  async #losePrevious(last: string | undefined, message: string | undefined): Promise<void> {
+    await this.#noteOnce(message);
+    await this.#hole(last, undefined, 'the run before the restart cannot be read');
   }
 
   /** The runs of a container before the first one that is followed: only the last of them can still be read. */
@@ -279,14 +270,16 @@ class Tail {
     const lost = isCurrent ? restarts : restarts - 1;
     const to = typeof last?.startedAt === 'string' ? nanoseconds(last.startedAt) : undefined;
     if (lost > 0 && (to ?? '~') > since) await this.#hole(undefined, to, lostRuns(lost));
-    if (!isCurrent && nanoseconds(last?.finishedAt) >= since) await this.#readPrevious(new LogPosition());
+    if (!isCurrent && nanoseconds(last?.finishedAt) >= since) await this.#readPrevious(new LogPosition(), last);
   }
 
-  /** Lives that began and ended unseen: only the last of them can still be read. */
-  async #missedLives(count: number, after: string | undefined): Promise<void> {
+  /** Lives that began and ended unseen before `seen`: only the last of them can still be read. */
+  async #missedLives(seen: ContainerLife, old: Life, last: ContainerStateTerminated | undefined): Promise<void> {
+    const count = seen.restarts - old.restarts - 1;
     if (count < 1) return;
-    if (count > 1) await this.#hole(after, undefined, lostRuns(count - 1));
-    await this.#readPrevious(new LogPosition());
+    const lost = count - 1;
+    if (lost > 0) await this.#hole(old.position.last, undefined, lostRuns(lost));
+    await this.#readPrevious(new LogPosition(), last);
   }
 
   async #read(position: LogPosition, how: ReadHow): Promise<ReadOutcome> {

@@ -2,7 +2,7 @@
 
 import type { Pod } from '../api/pod-kind.ts';
 import type { Stored } from '../api/object.ts';
-import type { ContainerStatus } from '../api/pod.ts';
+import type { ContainerStateTerminated, ContainerStatus } from '../api/pod.ts';
 import { podType, statusOf } from '../api/pod-kind.ts';
 import { defined } from '../defined.ts';
 import type { Cluster } from '../kube/cluster.ts';
@@ -51,6 +51,13 @@ export function containerLifeOf(status: ContainerStatus | undefined): ContainerL
   const { running } = status.state ?? {};
   const startedAt = running?.startedAt ?? startOf(status, id);
   return { id, restarts: status.restartCount, isOver: running === undefined, ...defined({ startedAt }) };
+}
+
+/** By the pod's status, the run before the present one is no longer `run`. False while one of the two is not known. */
+export function isPastPrevious(pod: Pod | undefined, container: string, run: ContainerStateTerminated | undefined): boolean {
+  const now = (pod && statusOf(pod, container))?.lastState?.terminated?.containerID ?? '';
+  const { containerID = '' } = run ?? {};
+  return now !== '' && containerID !== '' && now !== containerID;
 }
 
 /** Why the lines of these runs are missing: the kubelet keeps the log of the present run and of the one before. */
