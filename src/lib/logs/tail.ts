@@ -273,13 +273,13 @@ class Tail {
     if (!isCurrent && nanoseconds(last?.finishedAt) >= since) await this.#readPrevious(new LogPosition(), last);
   }
 
-  /** Lives that began and ended unseen before `seen`: only the last of them can still be read. */
+  /** Lives that began and ended unseen before `seen`: only the last of them can still be read, and not in the back-off before a restart. */
   async #missedLives(seen: ContainerLife, old: Life, last: ContainerStateTerminated | undefined): Promise<void> {
     const count = seen.restarts - old.restarts - 1;
     if (count < 1) return;
-    const lost = count - 1;
+    const lost = last?.containerID === seen.id ? count : count - 1;
     if (lost > 0) await this.#hole(old.position.last, undefined, lostRuns(lost));
-    await this.#readPrevious(new LogPosition(), last);
+    if (count > lost) await this.#readPrevious(new LogPosition(), last);
   }
 
   async #read(position: LogPosition, how: ReadHow): Promise<ReadOutcome> {

@@ -60,3 +60,25 @@ test('the log of a run that has ended is read to its end, however often it break
   await expect.poll(shown).toEqual([...all, 'two']);
   expect(stream.holes).toBe(0);
 });
+
+test('in the back-off after runs that were not seen, the last one is read once, and those before it are lost', async () => {
+  const pod = scene.kubelet.addPod('p');
+  await scene.kubelet.start(pod);
+  scene.kubelet.say(pod, 'one');
+  const { stream, shown } = follow();
+  await expect.poll(shown).toEqual(['one']);
+  const asked = scene.kubelet.logCalls.length;
+  await scene.kubelet.stop(pod);
+  await expect.poll(() => scene.kubelet.logCalls.length).toBeGreaterThan(asked);
+  await expect.poll(() => scene.kubelet.openStreams).toBe(0);
+  await scene.kubelet.start(pod, undefined, true);
+  scene.kubelet.say(pod, 'two', { afterMs: 2_000 });
+  await scene.kubelet.stop(pod, undefined, true);
+  await scene.kubelet.start(pod, undefined, true);
+  scene.kubelet.say(pod, 'three', { afterMs: 2_000 });
+  await scene.kubelet.backOff(pod);
+  await expect.poll(() => shown().includes('three')).toBe(true);
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  expect(shown()).toEqual(['one', 'GAP 1 earlier run is no longer kept', 'three']);
+  expect(stream.holes).toBe(1);
+});
