@@ -21,6 +21,8 @@ export class Rotations {
   #marks: string[] = [];
   /** Marks were dropped: older lines were there. */
   #isCut = false;
+  /** The time of the first line that was read. */
+  #first: string | undefined;
   #last: string | undefined;
   #start: string | undefined;
   /** The beginnings of files after the last line, in order. */
@@ -51,6 +53,7 @@ export class Rotations {
   pass(time: string, isAfterGap = false): LogGap | undefined {
     const from = this.#last;
     this.#isRepeating = false;
+    this.#first ??= time;
     const crosses = this.#ahead.length > 0 && time >= (this.#ahead[0] ?? '');
     if (crosses) this.#ahead = this.#ahead.filter((start) => start > time);
     if (this.#last === undefined || time > this.#last) this.#last = time;
@@ -70,8 +73,9 @@ export class Rotations {
       if (this.#last !== undefined) this.#ahead.push(start);
       return undefined;
     }
+    // It is the file in which the reading began.
+    if (this.#first === undefined || start <= this.#first) return undefined;
     const before = this.#marks.findLast((mark) => mark < start);
-    if (before === undefined && !this.#isCut) return undefined;
     const after = this.#marks.find((mark) => mark >= start) ?? this.#last;
     this.#gap = { ...defined({ from: before }), to: after, reason: rotated };
     return this.#gap;

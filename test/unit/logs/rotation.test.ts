@@ -43,6 +43,14 @@ describe('a new file of a followed log', () => {
     expect(new Rotations().found(at(10))).toBeUndefined();
   });
 
+  test('in which the reading began is no gap after many lines either, whether it was read from its first line or from a later one', () => {
+    const rotations = new Rotations();
+    for (let ms = 10_000; ms < 30_000; ms++) rotations.pass(at(ms));
+    expect([rotations.found(at(10)), rotations.found(at(10_000))]).toEqual([undefined, undefined]);
+    // A later one is, although its place is no longer known.
+    expect(rotations.found(at(10_001))).toEqual({ to: expect.any(String) as unknown, reason: 'log rotated' });
+  });
+
   test('after a gap that a new connection showed is not told twice', () => {
     const rotations = new Rotations();
     read(rotations, [at(10)]);
