@@ -89,6 +89,7 @@ export async function readLog(request: ReadRequest, position: LogPosition): Prom
   position.connect();
   request.onAccept?.();
   const outcome: ReadOutcome = { how: 'end', lines: 0, caughtUp: true };
+  let isFirst = true;
   try {
     // A rest without a newline is a line only when the container has ended; until then it is read again.
     const onRest = (rest: string): void => void (outcome.leftRest = !isKubeletNote(rest));
@@ -98,6 +99,8 @@ export async function readLog(request: ReadRequest, position: LogPosition): Prom
         outcome.how = 'cut';
         break;
       }
+      if (isFirst) request.rotations?.began(parseStamped(raw)?.time ?? '');
+      isFirst = false;
       if (position.isFresh) await begin(raw, request, performance.now() - accepted);
       await takeLine(raw, request, position, outcome);
       if (outcome.how === 'hole') break;
@@ -116,6 +119,20 @@ async function begin(raw: string, { onBegin }: ReadRequest, waitedMs: number): P
   if (line !== undefined) await onBegin?.(line.time, waitedMs);
 }
 
+/**
+ * True for a line that this reader has had. The kubelet sends the newest file again from its first line on. Where it begins with another line, an old
+ * time shows that the clock of the node was set back; without an answer, lines may be left out.
+ */
+async function isSentAgain(time: string, request: ReadRequest, { last }: LogPosition): Promise<boolean> {
+  const { rotations } = request;
+  if (rotations?.isUnclear(time) === true) {
+    const start = await firstTime(request);
+    if (start !== undefined && start !== time) rotations.setBack(start);
+    else if (!request.signal.aborted) await request.onHole({ ...defined({ from: last }), reason: rotated });
+  }
+  return rotations?.isRepeated(time) === true;
+}
+
 async function takeLine(raw: string, request: ReadRequest, position: LogPosition, outcome: ReadOutcome): Promise<void> {
   const line = parseStamped(raw);
   if (line === undefined) {
@@ -124,7 +141,7 @@ async function takeLine(raw: string, request: ReadRequest, position: LogPosition
     return;
   }
   const { rotations } = request;
-  if (position.caughtUp && rotations?.isRepeated(line.time) === true) return;
+  if (position.caughtUp && (await isSentAgain(line.time, request, position))) return;
   const before = position.last;
   const verdict = position.take(line.time, request.acceptHole);
   if (verdict === 'seen') return;

@@ -14,6 +14,9 @@ const mostMarks = 8_192;
 /** Lines whose times are kept, to know a line that is served again. */
 const mostKnown = 4_096;
 
+/** Beginnings of files and connections that are kept, for the same. */
+const mostStarts = 64;
+
 /** Why lines are missing. */
 export const rotated = 'log rotated';
 
@@ -25,6 +28,8 @@ export class Rotations {
   #first: string | undefined;
   #last: string | undefined;
   #start: string | undefined;
+  /** The times of lines with which files and connections began. */
+  readonly #starts = new Set<string>();
   /** The beginnings of files after the last line, in order. */
   #ahead: string[] = [];
   #gap: LogGap | undefined;
@@ -38,10 +43,34 @@ export class Rotations {
     if (this.#last === undefined || time > this.#last) return false;
     // Two lines in a row may have one time; after older ones it is the last line again.
     if (time === this.#last) return this.#isRepeating;
-    // Lines of stdout and stderr change places only with near ones.
-    const isLongAgo = this.#isCut && time < (this.#marks[0] ?? '');
-    this.#isRepeating = isLongAgo || this.#known.has(time) || this.#older.has(time);
+    this.#isRepeating = this.#isLongAgo(time) || this.#known.has(time) || this.#older.has(time);
     return this.#isRepeating;
+  }
+
+  /** A file or a connection begins with this line: what is sent again begins there too. */
+  began(time: string): void {
+    this.#starts.add(time);
+    const [oldest] = this.#starts;
+    if (oldest !== undefined && this.#starts.size > mostStarts) this.#starts.delete(oldest);
+  }
+
+  /** A line that is as old as one that is sent again, and none with which the kubelet is known to begin: the clock of the node may have been set back. */
+  isUnclear(time: string): boolean {
+    return !this.#isRepeating && this.#isLongAgo(time) && !this.#starts.has(time);
+  }
+
+  /** The clock of the node was set back before the next line: older times are no reason to take a line for one that is sent again. */
+  setBack(start: string): void {
+    this.began(start);
+    this.#start = start;
+    this.#marks = [];
+    this.#isCut = false;
+    this.#first = this.#last = undefined;
+  }
+
+  /** Lines of stdout and stderr change places only with near ones. */
+  #isLongAgo(time: string): boolean {
+    return this.#isCut && time < (this.#marks[0] ?? '');
   }
 
   /** A newer file is known, and none of its lines was read yet. */
@@ -67,6 +96,7 @@ export class Rotations {
   found(start: string): LogGap | undefined {
     if (start === this.#start) return undefined;
     this.#start = start;
+    this.began(start);
     const { from, to } = this.#gap ?? {};
     if (from !== undefined && to !== undefined && start > from && start <= to) return undefined;
     if (this.#last === undefined || start > this.#last) {
