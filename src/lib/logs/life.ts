@@ -1,5 +1,7 @@
 // What is known of the life of a container that is followed.
 
+import { defined } from '../defined.ts';
+import { timeOf, type LogGap } from './entry.ts';
 import { LogPosition } from './position.ts';
 import type { ReadOutcome } from './read.ts';
 import { Rotations } from './rotation.ts';
@@ -30,3 +32,15 @@ export const lifeFrom = (seen: ContainerLife, position: LogPosition): Life => ({
   endedQuietly: false,
   hasRest: false,
 });
+
+/**
+ * The gap after the last line if the reading of a container ends now; undefined while it runs, and when it was read to its end.
+ * @param last its last life @param read the one that is read
+ */
+export function unreadRest(last: ContainerLife | undefined | 'unknown', read?: Life): LogGap | undefined {
+  if (last === undefined || last === 'unknown' || !last.isOver) return undefined;
+  const life = read?.id === last.id ? read : undefined;
+  if (life?.isComplete === true || life?.endedQuietly === true) return undefined;
+  const began = last.startedAt && timeOf(new Date(last.startedAt));
+  return { ...defined({ from: life?.position.last ?? began }), reason: 'not read in time' };
+}

@@ -4,8 +4,9 @@ import { defined } from '../defined.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import { gapEntry, timeOf } from './entry.ts';
 import type { LogEntry, LogSource } from './entry.ts';
+import { unreadRest } from './life.ts';
 import { LineQueue } from './queue.ts';
-import { tailContainer } from './tail.ts';
+import { tailContainer, type ContainerTail } from './tail.ts';
 import { followPods, goneReason, isFinished, PodBoard, targetsOf } from './targets.ts';
 import type { LogTarget, PodScope, SourceRule } from './targets.ts';
 
@@ -30,7 +31,10 @@ export interface FollowOptions extends PodScope {
 export interface LogStream extends AsyncIterable<LogEntry> {
   /** Number of places where lines may be missing; each is also an entry with `gap`. */
   readonly holes: number;
-  /** Ends the stream when all known containers have ended and are read, after `graceMs` at the latest. Resolves at the end of the stream. */
+  /**
+   * Ends the stream when all known containers have ended and are read, after `graceMs` at the latest. One that has ended and is not read by then has a gap.
+   * Resolves at the end of the stream.
+   */
   finish(graceMs: number): Promise<void>;
 }
 
@@ -60,7 +64,7 @@ class Follower implements LogStream {
   readonly #live = new Set<string>();
   readonly #finished = new Set<string>();
   /** Targets that are read, also those that try again without a place. */
-  #tails = 0;
+  readonly #tails = new Map<string, ContainerTail>();
   #toldOfWaiting = false;
   #isFinishing = false;
   #isSettled = false;
@@ -95,7 +99,7 @@ class Follower implements LogStream {
       },
       Math.min(settleMs, graceMs),
     );
-    const late = setTimeout(() => this.#end(), graceMs);
+    const late = setTimeout(() => this.#giveUp(), graceMs);
     await new Promise<void>((resolve) => {
       if (this.#stop.signal.aborted) resolve();
       else this.#stop.signal.addEventListener('abort', () => resolve(), { once: true });
@@ -111,6 +115,18 @@ class Follower implements LogStream {
     followPods(this.#cluster, this.#options, this.#board, this.#stop.signal, () => this.#takeTargets()).catch((error: unknown) =>
       this.#end(error),
     );
+  }
+
+  /** Ends, with a gap for each container that has ended and was not read to its end. */
+  #giveUp(): void {
+    const waiting = [...this.#waiting.values()].map(({ uid, container, source }) => {
+      return { source, rest: () => unreadRest(this.#board.lastLife(uid, container)) };
+    });
+    for (const { source, rest } of [...waiting, ...this.#tails.values()]) {
+      const gap = rest();
+      if (gap !== undefined) void this.#emit(gapEntry(source, gap));
+    }
+    this.#end();
   }
 
   #end(error?: unknown): void {
@@ -166,7 +182,6 @@ class Follower implements LogStream {
   #read(target: WaitingTarget, active: Set<string>): void {
     const key = keyOf(target);
     active.add(key);
-    this.#tails++;
     const tail = tailContainer(target, {
       cluster: this.#cluster,
       ns: this.#options.ns,
@@ -187,11 +202,12 @@ class Follower implements LogStream {
       },
       ...defined({ pauseMs: this.#options.pauseMs }),
     });
-    void tail
+    this.#tails.set(key, tail);
+    void tail.done
       .catch((error: unknown) => this.#end(error))
       .finally(() => {
         active.delete(key);
-        this.#tails--;
+        this.#tails.delete(key);
         this.#startWaiting();
         this.#endIfOver();
       });
@@ -203,7 +219,7 @@ class Follower implements LogStream {
   }
 
   #endIfOver(): void {
-    if (this.#tails > 0 || !this.#listed) return;
+    if (this.#tails.size > 0 || !this.#listed) return;
     const podsAreOver = this.#known.size > 0 && this.#board.all().every(isFinished);
     if ((this.#isFinishing && this.#isSettled) || (this.#options.endWithPods === true && podsAreOver)) this.#end();
   }

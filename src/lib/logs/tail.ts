@@ -6,8 +6,8 @@ import type { Cluster } from '../kube/cluster.ts';
 import { defined } from '../defined.ts';
 import { backoffMs, sleep } from '../wait.ts';
 import { gapEntry, noteEntry, timeOf } from './entry.ts';
-import type { LogEntry, LogGap } from './entry.ts';
-import { lifeFrom, type Life } from './life.ts';
+import type { LogEntry, LogGap, LogSource } from './entry.ts';
+import { lifeFrom, unreadRest, type Life } from './life.ts';
 import { LogPosition } from './position.ts';
 import { firstTime, gapSince, readLog } from './read.ts';
 import type { ReadOutcome } from './read.ts';
@@ -84,6 +84,10 @@ class Tail {
         await board.news(signal);
       } else if (await this.#follow(pod, seen?.isOver === true)) return;
     }
+  }
+
+  rest(): LogGap | undefined {
+    return unreadRest(this.#options.board.lastLife(this.#target.uid, this.#target.container), this.#life);
   }
 
   /**
@@ -359,10 +363,16 @@ class Tail {
   }
 }
 
-/**
- * Emits every line of one container, in order, until its pod has ended or is gone, or the signal aborts. Throws KubeError when the user may not
- * read logs.
- */
-export function tailContainer(target: LogTarget, options: TailOptions): Promise<void> {
-  return new Tail(target, options).run();
+export interface ContainerTail {
+  source: LogSource;
+  /** Settles when the pod has ended or is gone, or the signal aborts. Rejects with a KubeError when the user may not read logs. */
+  done: Promise<void>;
+  /** The gap after the last line if the reading ends now: the container has ended, and was not read to its end. */
+  rest(): LogGap | undefined;
+}
+
+/** Emits every line of one container, in order. */
+export function tailContainer(target: LogTarget, options: TailOptions): ContainerTail {
+  const tail = new Tail(target, options);
+  return { source: target.source, done: tail.run(), rest: () => tail.rest() };
 }

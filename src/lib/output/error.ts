@@ -20,9 +20,9 @@ function stackOf(error: KfError): string | undefined {
 
 const textsOf = (value: unknown): string[] => (Array.isArray(value) ? value.map(String) : []);
 
-/** The log of the failed container, with a note where lines are left out; empty for a build, whose log was shown while it ran. */
+/** The log of the failed container, with a note where lines are left out; empty for a build whose whole log was shown while it ran. */
 function logOf({ code, details }: KfError): string[] {
-  if (code === 'build') return [];
+  if (code === 'build' && details['logIncomplete'] !== true) return [];
   const [head, tail] = [textsOf(details['logHead']), textsOf(details['logTail'])];
   const omitted = Number(details['logOmitted'] ?? 0);
   return [...head, ...(omitted > 0 ? [`... ${omitted} ${omitted === 1 ? 'line' : 'lines'} left out ...`] : []), ...tail];

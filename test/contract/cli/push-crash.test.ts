@@ -3,7 +3,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { kinds } from '../../../src/lib/api/group.ts';
+import { kinds, labels } from '../../../src/lib/api/group.ts';
+import { podType } from '../../../src/lib/api/pod-kind.ts';
 import { errorFromAnswer } from '../../../src/lib/kube/errors.ts';
 import { bundleForTests } from '../../support/cli.ts';
 import { nameOf, ns, PushScene } from '../../support/push-scene.ts';
@@ -51,6 +52,44 @@ it('a build that has taken longer than CF_STAGING_TIMEOUT gets twice the time by
   scene.droplet = undefined;
   const { stderr } = await scene.cli.run(push, { env: { CF_STAGING_TIMEOUT: '0.02' } });
   expect(stderr).toMatch(/timed out after 0\.02 minute\(s\)\n\nTIP:\n {3}CF_STAGING_TIMEOUT=0\.04 gives it 0\.04 minutes\.\n/);
+});
+
+it('a failed build whose log does not arrive in time says so, and ends with the last lines that the controller keeps', async () => {
+  scene.droplet = undefined;
+  const pushed = scene.cli.run(push);
+  await expect.poll(() => scene.builds().length, { timeout: 10_000 }).toBe(1);
+  const build = nameOf(scene.builds()[0]);
+  const calls = (route: string): number => scene.cluster.server.callsOf(route).length;
+  await expect.poll(() => calls(`GET /api/v1/namespaces/${ns}/pods`), { timeout: 10_000 }).toBeGreaterThan(0);
+  scene.cluster.server.on(`GET /api/v1/namespaces/${ns}/pods/build/log`, async (call) => {
+    await call.write('2026-08-07T10:16:20.000000000Z Fetching\n');
+    await call.closed;
+  });
+  const startedAt = '2026-08-07T10:16:20Z';
+  await scene.cluster.add(podType, {
+    metadata: { name: 'build', namespace: ns, labels: { [labels.buildWorkloadName]: build } },
+    spec: { restartPolicy: 'Never', containers: [{ name: 'build' }] },
+    status: {
+      phase: 'Failed',
+      containerStatuses: [
+        {
+          ...{ name: 'build', ready: false, restartCount: 0, image: '', imageID: '', containerID: 'containerd://1' },
+          state: { terminated: { exitCode: 1, containerID: 'containerd://1', startedAt } },
+        },
+      ],
+    },
+  });
+  await expect.poll(() => calls('GET .*/log'), { timeout: 10_000 }).toBe(1);
+  scene.setStatus(kinds.build, build, {
+    state: 'FAILED',
+    conditions: [
+      { type: 'Succeeded', status: 'False', reason: 'Failed', message: 'It broke.', lastTransitionTime: '', observedGeneration: 1 },
+    ],
+    failure: { reason: 'BuildFail', logHead: ['Fetching'], logOmitted: 900, logTail: ['npm ERR! 404'] },
+  });
+  const { stdout, stderr } = await pushed;
+  expect(stdout).toMatch(/Fetching\n.*-- STG\/0: gap after [0-9:.]+, not read in time --\n/);
+  expect(stderr).toContain('staging application: It broke.\n   Fetching\n   ... 900 lines left out ...\n   npm ERR! 404\n');
 });
 
 it('a build that is deleted while it runs ends the push at once', async () => {

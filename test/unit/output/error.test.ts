@@ -51,6 +51,13 @@ describe('a failure', () => {
     expect(order).toEqual(['err Error staging application: no.', 'out FAILED']);
   });
 
+  it('of a build whose log was not shown whole has the last lines', () => {
+    const { terminal, order } = record();
+    const details = { logIncomplete: true, logTail: ['npm ERR! 404'] };
+    printFailure(terminal, new KfError('build', 'Error staging application: no.', { details }));
+    expect(order).toEqual(['err Error staging application: no.', 'err    npm ERR! 404', 'out FAILED']);
+  });
+
   it('is one document on stdout with --json', () => {
     const { terminal, order } = record({ json: true });
     terminal.warn('careful');

@@ -5,6 +5,7 @@ import { awaitedIn } from '../../api/awaited.ts';
 import { causeOfFailedBuild, type CauseCode } from '../../api/causes.ts';
 import { findCondition } from '../../api/conditions.ts';
 import { conditionTypes, kinds, labels } from '../../api/group.ts';
+import { linesIn } from '../../api/kept-lines.ts';
 import type { Stored } from '../../api/object.ts';
 import type { CFBuild } from '../../api/types.generated.ts';
 import { minutesOf, timeoutFrom, twiceAsLong } from '../../cf/timeouts.ts';
@@ -27,8 +28,12 @@ const orderMs = 500;
 const hasEnded = (build: Stored<CFBuild>): boolean => build.status?.state === 'STAGED' || build.status?.state === 'FAILED';
 
 interface ShownLog {
+  /** The last lines that were shown. */
+  tail: readonly string[];
   /** Waits at most a moment for the remaining lines of the ended pod. */
   finish(): Promise<void>;
+  /** All lines were shown, as far as known. */
+  isWhole(): boolean;
 }
 
 export interface BuildWait {
@@ -50,7 +55,9 @@ function deletedBuild(again: string): KfError {
 }
 
 /** Reports the build's log; a lost stream is a warning and never changes the result. */
-function showLog(session: SpaceSession, buildGuid: string, tail: string[]): ShownLog {
+function showLog(session: SpaceSession, buildGuid: string): ShownLog {
+  const tail: string[] = [];
+  let isLost = false;
   const selector = `${labels.buildWorkloadName}=${buildGuid}`;
   const stream = followLogs(session.cluster, { ns: session.space.guid, selector, withoutList: true, signal: session.signal });
   const shown = (async () => {
@@ -62,21 +69,31 @@ function showLog(session: SpaceSession, buildGuid: string, tail: string[]): Show
       }
     }
   })().catch((error: unknown) => {
+    isLost = true;
     if (!session.signal.aborted) session.report({ type: 'build-log-lost', cause: messageOf(error) });
   });
   return {
+    tail,
     finish: async () => {
       await stream.finish(logGraceMs);
       await shown;
     },
+    isWhole: () => !isLost && stream.holes === 0,
   };
 }
 
 interface FailedBuild {
   appName: string;
   build: Stored<CFBuild>;
-  tail: string[];
+  shown: ShownLog | undefined;
   again: string;
+}
+
+/** The last lines, for `error.details`. Those that the controller keeps are the real ones where the shown log is not whole. */
+function lastLines({ build, shown }: FailedBuild): Record<string, unknown> {
+  const { head, omitted, tail } = linesIn(build.status?.failure ?? {});
+  if (shown?.isWhole() !== false || tail.length === 0) return { logTail: shown?.tail ?? [] };
+  return { logIncomplete: true, ...(head.length === 0 ? {} : { logHead: head, logOmitted: omitted }), logTail: tail };
 }
 
 /** A source that no buildpack recognises, and an image that cannot be used, fail the same way again. */
@@ -88,7 +105,8 @@ const failsAgain: ReadonlySet<CauseCode> = new Set([
   'wrong-architecture',
 ]);
 
-function buildFailure(session: SpaceSession, { appName, build, tail, again }: FailedBuild): KfError {
+function buildFailure(session: SpaceSession, failed: FailedBuild): KfError {
+  const { appName, build, again } = failed;
   const condition = findCondition(build, conditionTypes.succeeded);
   const message = condition?.message ?? 'the cause is unknown';
   // Our controller writes the class of the failure into a field, Korifi writes it in front of the message (`<reason>: <text>`); the condition's
@@ -99,7 +117,7 @@ function buildFailure(session: SpaceSession, { appName, build, tail, again }: Fa
   const hints = adviceOn(cause, { bin: session.bin, app: appName, ns: session.space.guid });
   return new KfError('build', `Error staging application: ${message}`, {
     hints: failsAgain.has(cause) || hints.includes(again) ? hints : [...hints, again],
-    details: { reason, cause, build: build.metadata.name, logTail: tail },
+    details: { reason, cause, build: build.metadata.name, ...lastLines(failed) },
   });
 }
 
@@ -115,8 +133,7 @@ export async function waitForBuild(
 ): Promise<Stored<CFBuild>> {
   const { cluster, space, signal, env } = session;
   const name = build.metadata.name;
-  const tail: string[] = [];
-  const shown = build.spec.lifecycle.type === 'docker' ? undefined : showLog(session, name, tail);
+  const shown = build.spec.lifecycle.type === 'docker' ? undefined : showLog(session, name);
   const timeoutMs = timeoutFrom(env, 'CF_STAGING_TIMEOUT');
   try {
     const ended = await unlessAbsent(
@@ -141,7 +158,7 @@ export async function waitForBuild(
     );
     if (ended === undefined) throw nobodyBuilds(appName, again);
     await shown?.finish();
-    if (ended.status?.state === 'FAILED') throw buildFailure(session, { appName, build: ended, tail, again });
+    if (ended.status?.state === 'FAILED') throw buildFailure(session, { appName, build: ended, shown, again });
     return ended;
   } catch (error) {
     await shown?.finish();
