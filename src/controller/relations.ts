@@ -52,6 +52,7 @@ export const appIndexes: readonly Index[] = [
   workloadsByProcess,
   bindingsByApp,
   routesByApp,
+  buildsByApp,
   appsByDroplet,
   appsBySpace,
   spacesByName,

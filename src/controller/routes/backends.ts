@@ -3,13 +3,14 @@
 import type { Stored } from '../../lib/api/object.ts';
 import { kinds } from '../../lib/api/group.ts';
 import { serviceName } from '../../lib/api/names.ts';
-import type { AppWorkload, CFRoute, RouteDestination } from '../../lib/api/types.generated.ts';
+import type { AppWorkload, CFApp, CFRoute, RouteDestination } from '../../lib/api/types.generated.ts';
 import type { DestinationServiceInput } from '../../templates/destination-service.ts';
 import type { RouteBackend } from '../../templates/route-room.ts';
 import { generationOf } from '../../templates/stateful-set.ts';
 import { defaultPort } from '../../templates/pod-env.ts';
 import type { Stores } from '../runtime/reconciler.ts';
-import { dropletOf, processesByApp, wantedInstances, workloadsByProcess } from '../relations.ts';
+import { buildsByApp, dropletOf, processesByApp, wantedInstances, workloadsByProcess } from '../relations.ts';
+import { keyOf } from '../runtime/store.ts';
 import { parseWeights } from '../rollout/planner.ts';
 import { readyGenerations } from '../instances/pod-instances.ts';
 import { defined } from '../../lib/defined.ts';
@@ -65,6 +66,21 @@ function runningPorts({ appRef, processType }: RouteDestination, ns: string, sto
     .find(({ spec, metadata }) => spec.instances > 0 && metadata.deletionTimestamp === undefined)?.spec.ports;
 }
 
+/**
+ * Where a version listens for a destination without a port: on the first port of its own droplet. The app's droplet can be a newer one, with another port.
+ * @param port the one of the app's droplet
+ */
+function ownPort(app: Stored<CFApp>, { spec: { image, ports = [] } }: Stored<AppWorkload>, port: number, stores: Stores): number {
+  const droplets = [
+    dropletOf(app, app.spec.currentDropletRef?.name, stores),
+    ...stores.of(kinds.build).by(buildsByApp.name, keyOf(app)).map(({ status }) => status?.droplet),
+  ];
+  const own = droplets.find((droplet) => droplet?.registry.image === image);
+  if (own !== undefined) return own.ports?.[0] ?? defaultPort;
+  // Its build was deleted. Its ports are those of all routes, so the first one can belong to another.
+  return ports.includes(port) ? port : (ports[0] ?? port);
+}
+
 function sharesOf(workloads: readonly Stored<AppWorkload>[], serving: string, isOnly: boolean): Map<string, number> {
   const weights = parseWeights(serving);
   const known = workloads.map((workload) => generationOf(workload));
@@ -84,6 +100,7 @@ export function backendsOf(
 ): Backends {
   const { namespace } = route.metadata;
   const result: Backends = { backends: [], services: [], serving: {}, serves: false };
+  const withPort = new Set((route.spec.destinations ?? []).flatMap(({ guid, port }) => (port === undefined ? [] : [guid])));
   for (const destination of destinations) {
     const appGuid = destination.appRef.name;
     const found = stores
@@ -99,8 +116,10 @@ export function backendsOf(
       .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
       .toSorted((a, b) => (generationOf(a) < generationOf(b) ? -1 : 1));
     if (workloads.length > 0) result.serving[process] = text;
-    const { port = defaultPort, protocol = 'http1' } = destination;
+    const { port: usual = defaultPort, protocol = 'http1' } = destination;
     const app = stores.of(kinds.app).get(namespace, appGuid);
+    const isGiven = app === undefined || withPort.has(destination.guid);
+    const ports = new Map(workloads.map((one) => [generationOf(one), isGiven ? usual : ownPort(app, one, usual, stores)]));
     const isWanted = app !== undefined && wantedInstances(app, found) > 0;
     if (isWanted) result.serves = true;
     const ready = readyGenerations(stores, namespace, processGuid);
@@ -109,6 +128,7 @@ export function backendsOf(
       const weight = isWanted ? share : 0;
       const readySince = ready.get(generation);
       const service = serviceName(destination.guid, generation, protocol);
+      const port = ports.get(generation) ?? usual;
       const part = {
         service,
         port,

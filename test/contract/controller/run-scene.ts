@@ -97,6 +97,8 @@ export interface DeployOptions {
   annotations?: Record<string, string>;
   /** Those that the droplet names. */
   processTypes?: readonly string[];
+  /** Those that the image exposes. */
+  ports?: readonly number[];
   /** How the instances are replaced. */
   rollout?: Omit<AppRollout, 'id'>;
 }
@@ -207,7 +209,7 @@ export async function startRunScene(options: SceneOptions = {}): Promise<RunScen
         },
       });
       const processTypes = more.processTypes?.map((type) => ({ type, command: 'work' }));
-      const status = { state: 'STAGED', droplet: { registry: { image }, ports, ...defined({ processTypes }) } };
+      const status = { state: 'STAGED', droplet: { registry: { image }, ports: more.ports ?? ports, ...defined({ processTypes }) } };
       await cluster.mergePatch(kinds.build, ns, build, { metadata: { uid: made.metadata.uid }, status }, { subresource: 'status' });
       const deployId = `deploy-${String(count)}`;
       const marks = {
