@@ -62,12 +62,19 @@ async function addApp({ type = 'buildpack', desiredState = 'STARTED' }: AppOptio
   await cluster.add(kinds.process, { metadata, spec: process } as unknown as CFProcess);
 }
 
-async function addPod(name: string, { index = 0, process = 'web', ready = true, created = '2026-08-07T10:16:20Z' } = {}): Promise<void> {
+async function addPod(
+  name: string,
+  { index = 0, process = 'web', ready = true, created = '2026-08-07T10:16:20Z', ports = [] as number[] } = {},
+): Promise<void> {
   const own = { [labels.appGuid]: 'shop-guid', [labels.processType]: process, [labels.podIndex]: String(index) };
   const state = { running: { startedAt: created } };
   const status = { phase: 'Running', containerStatuses: [{ name: 'application', ready, restartCount: 0, state }] };
   const metadata = { name, namespace: ns, labels: own, creationTimestamp: created };
-  await cluster.add(podType, { metadata, spec: { containers: [{ name: 'application' }] }, status } as unknown as Pod);
+  await cluster.add(podType, {
+    metadata,
+    spec: { containers: [{ name: 'application', ports: ports.map((containerPort) => ({ containerPort })) }] },
+    status,
+  } as unknown as Pod);
 }
 
 const commandOf = (url: URL | undefined): string[] => url?.searchParams.getAll('command') ?? [];
@@ -399,6 +406,15 @@ describe('open', () => {
     expect(upgrades.map((url) => url.searchParams.get('ports'))).toEqual(['8080']);
     expect(await stop()).toBe(130);
     expect(stdout()).toBe(`http://127.0.0.1:${port}\n`);
+  });
+
+  it('--forward leads to the port of the version that runs, also when a newer droplet has another', async () => {
+    await addApp();
+    await addPod('web-0', { ports: [9000] });
+    const { port, end: stop } = await forwarding([], ['open', 'shop', '--forward']);
+    await exchange(port, 'a').catch(() => '');
+    expect(upgrades.map((url) => url.searchParams.get('ports'))).toEqual(['9000']);
+    await stop();
   });
 
   it.each([

@@ -37,7 +37,9 @@ export async function forwardedUrl(session: SpaceSession, app: Stored<CFApp>, po
     findInstance(session, app, { process: webProcess, index: 0 }),
     readDroplet(session, app, {}),
   ]);
-  const remote = { host: '127.0.0.1', port: build?.status?.droplet?.ports?.[0] ?? usualPort };
+  const latest = build?.status?.droplet?.ports?.[0] ?? usualPort;
+  const own = instance.ports.includes(latest) ? latest : instance.ports[0];
+  const remote = { host: '127.0.0.1', port: own ?? latest };
   const [tunnel] = await openTunnels(session, instance, [{ local: { host: '127.0.0.1', port }, remote }], options);
   return `http://127.0.0.1:${tunnel?.local.port ?? port}`;
 }

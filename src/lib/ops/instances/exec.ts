@@ -19,6 +19,8 @@ export interface RunningInstance {
   pod: string;
   /** Its image was built by buildpacks, so it has their launcher. */
   hasLauncher: boolean;
+  /** Ports of its own version, which can be an earlier one than the app's droplet. */
+  ports: number[];
 }
 
 export interface InstanceKey {
@@ -41,7 +43,8 @@ export async function findRunning(session: SpaceSession, app: Stored<CFApp>, key
     .filter((item) => item.metadata.deletionTimestamp === undefined && runs(item))
     .toSorted((a, b) => Number(isReady(b)) - Number(isReady(a)) || age(b).localeCompare(age(a)));
   if (pod === undefined) return undefined;
-  return { app: app.spec.displayName, pod: pod.metadata.name, hasLauncher: app.spec.lifecycle.type !== 'docker' };
+  const ports = pod.spec?.containers.find(({ name }) => name === container)?.ports?.map(({ containerPort }) => containerPort) ?? [];
+  return { app: app.spec.displayName, pod: pod.metadata.name, hasLauncher: app.spec.lifecycle.type !== 'docker', ports };
 }
 
 /** Bash where the image has it, else its plain shell. */
