@@ -151,6 +151,13 @@ export function dropletOf({ metadata }: Stored<CFApp>, build: string | undefined
   return found?.spec.appRef.name === metadata.name ? found.status?.droplet : undefined;
 }
 
+/** The droplet of the app with that image: its current one, or an earlier one whose build is still there. */
+export function dropletOfImage(app: Stored<CFApp>, image: string, stores: Stores): Droplet | undefined {
+  const current = dropletOf(app, app.spec.currentDropletRef?.name, stores);
+  const builds = stores.of(kinds.build).by(buildsByApp.name, keyOf(app));
+  return [current, ...builds.map(({ status }) => status?.droplet)].find((droplet) => droplet?.registry.image === image);
+}
+
 /** A sentence if the build is one of another app. */
 export function foreignBuild({ metadata }: Stored<CFApp>, build: string, stores: Stores): string | undefined {
   const found = stores.of(kinds.build).get(metadata.namespace, build);

@@ -7,6 +7,7 @@ import { kinds, reasons } from '../../lib/api/group.ts';
 import { changeOf } from '../../lib/api/held.ts';
 import { defaultGraceSeconds } from '../../lib/api/kf-info.ts';
 import { readRecords, revisionsName, settingsIn } from '../../lib/api/revisions.ts';
+import { isCanceled } from '../../lib/api/rollout.ts';
 import type { AppWorkload, CFApp, CFProcess } from '../../lib/api/types.generated.ts';
 import { isAlreadyExists } from '../../lib/kube/errors.ts';
 import { vcapServicesKey } from '../../templates/pod-env.ts';
@@ -36,7 +37,9 @@ async function recordedEnv(context: Context, app: Stored<CFApp>): Promise<Secret
     context.cluster.get(secretType, namespace, revisionsName(name), context.signal),
   ]);
   if (map === undefined || kept === undefined || !isOwnedBy(map, app) || !isOwnedBy(kept, app)) return undefined;
-  const record = readRecords(map).find(({ version }) => version === revision.version);
+  // After a cancellation the app runs by the revision of before.
+  const known = isCanceled(app) ? revision.deployed : revision.version;
+  const record = readRecords(map).find(({ version }) => version === known);
   return settingsIn(kept, record?.settings)?.env;
 }
 

@@ -24,6 +24,7 @@ import { expectationsOf } from './assessment.ts';
 import { withProcessDefaults } from './process-defaults.ts';
 import { targetAfterCancellation, type Target } from './cancellation.ts';
 import { createGeneration, findGeneration, liveInputsOf, makeWhole, replaceLost, upToDate, workloadsOf } from './generation.ts';
+import { dropletFor, hinderedUnstartedOf, isScaledFirst, unstartedOf, waitsForStart } from './first-generation.ts';
 import { lookAtDrain, setsByProcess } from './held-drain.ts';
 import { refusalIn } from './refusal.ts';
 import { Proofs } from './traffic-probe.ts';
@@ -101,7 +102,7 @@ async function act(context: Context, live: Stored<CFProcess>, overdue: boolean, 
   const outcome = target === undefined ? undefined : await rollouts.step(context, app, process, target);
   const ready: Statement = readyStatement;
   await writeStatus(context, kinds.process, process, {
-    ...(outcome === undefined ? withoutGeneration(context, app, process) : process.status),
+    ...(outcome === undefined ? withoutGeneration(context, app, process) : withGeneration(process)),
     actualInstances: 0,
     ...outcome?.status,
     selector: selectorOf(process),
@@ -128,9 +129,15 @@ async function tryBudget(context: Context, process: Stored<CFProcess>, isWanted:
   }
 }
 
+function withGeneration({ status = {} }: Stored<CFProcess>): CFProcessStatus {
+  const { unstartedInstances: _, ...others } = status;
+  return others;
+}
+
 /** The status of a process that has no generation, and gets none now. What hindered a change is over when the change was canceled. */
 function withoutGeneration(context: Context, app: Stored<CFApp>, process: Stored<CFProcess>): CFProcessStatus {
-  const { rollout, ...status } = process.status ?? {};
+  const { rollout, ...before } = process.status ?? {};
+  const status = { ...before, unstartedInstances: unstartedOf(app, process) };
   if (isCanceled(app)) return status;
   const isStarted = app.spec.desiredState === 'STARTED';
   const ended = isStarted ? undefined : endedRollout(process, app.metadata.annotations?.[annotations.deployId] ?? '', context.now());
@@ -172,7 +179,8 @@ async function aimOf(
   process: Stored<CFProcess>,
   droplet: Droplet | undefined,
 ): Promise<Target | 'again' | undefined> {
-  if (isCanceled(app)) return targetAfterCancellation(app, process, workloadsOf(process, context), droplet);
+  const isFirst = droplet !== undefined && isScaledFirst(app, process);
+  if (isCanceled(app) && !isFirst) return targetAfterCancellation(app, process, workloadsOf(process, context), droplet);
   const workload = await targetOf(context, app, process, droplet);
   return workload === undefined || workload === 'again' ? workload : { workload, isUnknownBefore: false };
 }
@@ -198,9 +206,8 @@ async function targetOf(
   if (droplet === undefined) assertNoChangeAsked(app, process, context);
   // A stopped process keeps its last generation without instances: a start without the controller scales that one up.
   if (droplet === undefined || wantedInstances(app, process) === 0) return lastOf(process, workloads);
-  // As in cf, a process that a manifest adds to a running app gets its instances with the next start.
-  if (isHeld(app, process) && workloads.length === 0 && process.status?.rollout === undefined) return undefined;
-  const live = liveInputsOf(app, process, droplet, context);
+  if (workloads.length === 0 && waitsForStart(app, process)) return undefined;
+  const live = liveInputsOf(app, process, dropletFor(app, process, droplet, context.stores), context);
   const equal = findGeneration(process, workloads, live);
   const found = heldGeneration(app, process, workloads) ?? (equal && (await upToDate(context, app, process, live, equal)));
   if (found === undefined) return createGeneration(context, app, process, live);
@@ -280,6 +287,7 @@ async function tellWhy(context: Context, app: Stored<CFApp>, process: Stored<CFP
     ...process.status,
     actualInstances: process.status?.actualInstances ?? 0,
     ...instances,
+    ...hinderedUnstartedOf(app, process),
     rollout,
   });
   // Nobody awaits it any more, and each try reads Secrets.

@@ -9,8 +9,7 @@ import type { RouteBackend } from '../../templates/route-room.ts';
 import { generationOf } from '../../templates/stateful-set.ts';
 import { defaultPort } from '../../templates/pod-env.ts';
 import type { Stores } from '../runtime/reconciler.ts';
-import { buildsByApp, dropletOf, processesByApp, wantedInstances, workloadsByProcess } from '../relations.ts';
-import { keyOf } from '../runtime/store.ts';
+import { dropletOf, dropletOfImage, processesByApp, wantedInstances, workloadsByProcess } from '../relations.ts';
 import { parseWeights } from '../rollout/planner.ts';
 import { readyGenerations } from '../instances/pod-instances.ts';
 import { defined } from '../../lib/defined.ts';
@@ -71,11 +70,7 @@ function runningPorts({ appRef, processType }: RouteDestination, ns: string, sto
  * @param port the one of the app's droplet
  */
 function ownPort(app: Stored<CFApp>, { spec: { image, ports = [] } }: Stored<AppWorkload>, port: number, stores: Stores): number {
-  const droplets = [
-    dropletOf(app, app.spec.currentDropletRef?.name, stores),
-    ...stores.of(kinds.build).by(buildsByApp.name, keyOf(app)).map(({ status }) => status?.droplet),
-  ];
-  const own = droplets.find((droplet) => droplet?.registry.image === image);
+  const own = dropletOfImage(app, image, stores);
   if (own !== undefined) return own.ports?.[0] ?? defaultPort;
   // Its build was deleted. Its ports are those of all routes, so the first one can belong to another.
   return ports.includes(port) ? port : (ports[0] ?? port);

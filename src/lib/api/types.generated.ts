@@ -752,6 +752,10 @@ export interface CFProcessStatus {
    */
   serving?: string;
   rollout?: DeploymentStatus;
+  /**
+   * desiredInstances of a process without a generation when the controller last saw it
+   */
+  unstartedInstances?: number;
 }
 
 export interface CFTaskSpec {

@@ -1,9 +1,11 @@
 // Settings of a process that wait for the next start of its app.
 
 import { afterEach, expect, test } from 'vitest';
+import { secretType } from '../../../src/lib/api/core.ts';
 import { annotations, kinds } from '../../../src/lib/api/group.ts';
 import { heldUntilRestart } from '../../../src/lib/api/held.ts';
 import type { CFApp, CFBuild, CFProcess } from '../../../src/lib/api/types.generated.ts';
+import { cancel, processOf, reported, running, wanted } from './deployment-scene.ts';
 import { ns, startRunScene, type RunScene } from './run-scene.ts';
 
 let scene: RunScene;
@@ -89,4 +91,88 @@ test('a process that is added to a running app, as apply-manifest adds it, start
   await scene.patchApp({ metadata: { annotations: { [annotations.deployId]: 'restart', [annotations.appRev]: '1' } } });
   await serving('restart');
   await scene.until(() => expect(workers().map(({ spec }) => spec.instances)).toEqual([1]));
+});
+
+const both = { processTypes: ['web', 'worker'] };
+
+/** Writes to worker, and waits until the controller has seen it. */
+async function patchWorker(patch: Record<string, unknown>): Promise<void> {
+  await scene.cluster.mergePatch(kinds.process, ns, processOf(scene, 'worker')?.metadata.name ?? '', patch);
+  await scene.until(() =>
+    expect(processOf(scene, 'worker')?.status?.observedGeneration).toBe(processOf(scene, 'worker')?.metadata.generation),
+  );
+}
+
+test('a process that never ran has nothing to hold: it starts when it is scaled', async () => {
+  scene = await startRunScene();
+  await serving(await scene.deploy('good:1', both));
+  await patchWorker({ metadata: { annotations: hold() }, spec: { healthCheck: { type: 'process', data: {} } } });
+  expect(running(scene, 'worker')).toEqual({});
+  await scene.restartController();
+  await wanted(scene, 'worker');
+  await scene.until(() => expect(processOf(scene, 'worker')?.status).toMatchObject({ actualInstances: 1, rollout: { phase: 'Serving' } }));
+  expect(processOf(scene, 'worker')?.status?.unstartedInstances).toBeUndefined();
+});
+
+test('so does one that a manifest has added and that waits for the next start', async () => {
+  scene = await startRunScene();
+  await serving(await scene.deploy('good:1'));
+  const web = scene.web();
+  const healthCheck = { type: 'process', data: {} };
+  await scene.cluster.create(kinds.process, {
+    metadata: { name: 'worker', namespace: ns, labels: { ...web?.metadata.labels }, annotations: hold() as Record<string, string> },
+    spec: { ...web?.spec, processType: 'worker', desiredInstances: 1, healthCheck } as CFProcess['spec'],
+  });
+  await scene.until(() => expect(processOf(scene, 'worker')?.status?.unstartedInstances).toBe(1));
+  await patchWorker({ spec: { memoryMB: 99 } });
+  await scene.restartController();
+  await scene.patchApp({ metadata: { annotations: { note: 'of somebody' } } });
+  expect(running(scene, 'worker')).toEqual({});
+  await patchWorker({ spec: { desiredInstances: 2 } });
+  await scene.until(() => expect(running(scene, 'worker')).toEqual({ 'good:1': 2 }));
+});
+
+test('it runs the droplet of the others while another one waits for the next start', async () => {
+  scene = await startRunScene();
+  await serving(await scene.deploy('good:1', both));
+  const build = scene.cluster.peek(kinds.build, ns, 'build-1') as CFBuild;
+  await scene.cluster.create(kinds.build, { ...build, metadata: { name: 'other', namespace: ns } });
+  const droplet = { ...build.status?.droplet, registry: { image: 'good:2' } };
+  await scene.cluster.mergePatch(kinds.build, ns, 'other', { status: { state: 'STAGED', droplet } }, { subresource: 'status' });
+  await scene.patchApp({ metadata: { annotations: hold() }, spec: { currentDropletRef: { name: 'other' } } });
+  await scene.until(() => expect(scene.app()?.status?.observedGeneration).toBe(scene.app()?.metadata.generation));
+  await wanted(scene, 'worker');
+  await scene.until(() => expect(processOf(scene, 'worker')?.status?.actualInstances).toBe(1));
+  expect([running(scene), running(scene, 'worker')]).toEqual([{ 'good:1': 1 }, { 'good:1': 1 }]);
+});
+
+test('after a cancellation it runs the version of before, with the variables of that', async () => {
+  scene = await startRunScene();
+  await serving(await scene.deploy('good:1', both));
+  await scene.cluster.mergePatch(secretType, ns, 'env', { data: { COLOUR: Buffer.from('blue').toString('base64') } });
+  const id = await scene.deploy('good:2', { ...both, rev: '1', rollout: { strategy: 'canary' } });
+  await reported(scene, id, 'Paused');
+  await cancel(scene, 'build-1');
+  await reported(scene, id, 'Serving', { canceled: true });
+  await wanted(scene, 'worker');
+  await scene.until(() => expect(processOf(scene, 'worker')?.status?.actualInstances).toBe(1));
+  await scene.until(() => expect([running(scene), running(scene, 'worker')]).toEqual([{ 'good:1': 1 }, { 'good:1': 1 }]));
+  const frozen = scene.cluster.all(kinds.appWorkload).find(({ spec }) => spec.processType === 'worker')?.metadata.name ?? '';
+  const colour = scene.cluster.peek(secretType, ns, `${frozen}-env`)?.data?.['COLOUR'] ?? '';
+  expect(Buffer.from(colour, 'base64').toString()).toBe('red');
+  await reported(scene, id, 'Serving', { canceled: true });
+});
+
+test('a push that scales it does not start it with the droplet of before, and apply-manifest starts it at its end', async () => {
+  scene = await startRunScene();
+  await serving(await scene.deploy('good:1', both));
+  const lock = (value: string | null): Promise<void> => scene.patchApp({ metadata: { annotations: { [annotations.applying]: value } } });
+  await lock('push@2026-11-30T12:00:00Z');
+  await patchWorker({ metadata: { annotations: hold() }, spec: { command: 'other' } });
+  await patchWorker({ spec: { desiredInstances: 1 } });
+  await scene.patchApp({ metadata: { annotations: { seen: 'by-the-controller' } } });
+  expect(processOf(scene, 'worker')?.status?.unstartedInstances).toBe(0);
+  expect(running(scene, 'worker')).toEqual({});
+  await lock(null);
+  await scene.until(() => expect(running(scene, 'worker')).toEqual({ 'good:1': 1 }));
 });
