@@ -1,6 +1,7 @@
 // Reconciles CFApp: name, processes, their common environment, and the progress of the last change.
 
 import type { Stored } from '../../lib/api/object.ts';
+import { isUnnamedFirstPush } from '../../lib/api/app.ts';
 import { findCondition } from '../../lib/api/conditions.ts';
 import { namespaceType } from '../../lib/api/core.ts';
 import { annotations, kinds, labels, reasons } from '../../lib/api/group.ts';
@@ -77,9 +78,8 @@ const deployIdOf = (app: Stored<CFApp>): string => app.metadata.annotations?.[an
  * True for an app that a first push left without its name. Such a push deletes the app, but if it was killed before, the app would get the name at
  * some time later.
  */
-function isAbandoned({ metadata, spec }: Stored<CFApp>, now: number): boolean {
-  const isFirstPush = metadata.annotations?.[annotations.pushId] !== undefined && (spec.currentDropletRef?.name ?? '') === '';
-  return isFirstPush && now - Date.parse(metadata.creationTimestamp ?? '') > abandonedMs;
+function isAbandoned(app: Stored<CFApp>, now: number): boolean {
+  return isUnnamedFirstPush(app) && now - Date.parse(app.metadata.creationTimestamp ?? '') > abandonedMs;
 }
 
 async function reconcileApp(context: Context, live: Stored<CFApp>): Promise<Result | undefined> {

@@ -35,6 +35,15 @@ export function lastStillServes(app: CFApp): boolean {
   return app.spec.desiredState === 'STARTED' && generations.some((generation) => isLast(generation) && generation.ready > 0);
 }
 
+/**
+ * True for the app of a first push that has nothing but its name yet, and never held that. The controller observes only an app that holds its name, so one
+ * that it has observed was renamed, and people have put things into it.
+ */
+export function isUnnamedFirstPush({ metadata, spec, status }: CFApp): boolean {
+  const isFirstPush = metadata.annotations?.[annotations.pushId] !== undefined && (spec.currentDropletRef?.name ?? '') === '';
+  return isFirstPush && status?.observedDesiredState === undefined;
+}
+
 /** A version of it has served. */
 export const hasServed = ({ status }: CFApp): boolean => status?.revision?.deployed !== undefined;
 

@@ -39,7 +39,9 @@ async function judge(cluster: MemoryCluster, name: string, status: 'True' | 'Fal
 
 async function race(loser: CFApp, onDelete: (cluster: MemoryCluster) => Promise<void> = async () => undefined): Promise<MemoryCluster> {
   const cluster = new MemoryCluster();
-  const found = await cluster.create(kinds.app, loser);
+  const created = await cluster.create(kinds.app, loser);
+  const { status } = loser;
+  const found = status === undefined ? created : await cluster.mergePatch(kinds.app, ns, 'loser', { status }, { subresource: 'status' });
   await cluster.create(kinds.app, madeBy('holder', 'holder'));
   await judge(cluster, 'holder', 'True');
   let strikes = 0;
@@ -67,6 +69,11 @@ test('such an app stays if a later push has taken it over, which then deletes it
   const later = { metadata: { annotations: { [annotations.pushId]: 'later' } } };
   const cluster = await race(madeBy('theirs', 'loser'), async (seen) => void (await seen.mergePatch(kinds.app, ns, 'loser', later)));
   expect(names(cluster)).toEqual(['loser', 'holder']);
+});
+
+test('an app that has held a name and was renamed to a taken one stays, with what is in it', async () => {
+  const renamed = { ...madeBy('theirs', 'loser'), status: { observedDesiredState: 'STOPPED' } };
+  expect(names(await race(renamed))).toEqual(['loser', 'holder']);
 });
 
 test('an app that was made without a push stays', async () => {

@@ -1,6 +1,7 @@
 // Gets the app for a push: it must exist and have its name before anything is uploaded.
 
 import { randomUUID } from 'node:crypto';
+import { isUnnamedFirstPush } from '../../api/app.ts';
 import { findCondition } from '../../api/conditions.ts';
 import { annotations, conditionTypes, kinds } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
@@ -93,10 +94,6 @@ async function holdsName(session: SpaceSession, follower: AppFollower, display: 
   return false;
 }
 
-/** The same test as `isAbandoned` of the controller: the app of a first push, which has nothing but its name yet. */
-const isOfFirstPush = ({ metadata, spec }: Stored<CFApp>): boolean =>
-  metadata.annotations?.[annotations.pushId] !== undefined && (spec.currentDropletRef?.name ?? '') === '';
-
 /**
  * Takes over an existing app. Returns undefined when the app is gone, or when another first push made it and it did not get the name. Such an app
  * is followed until it has the name. If it does not get it, this push deletes it: the push that made it ended when this push took over.
@@ -110,7 +107,7 @@ async function takeExisting(session: SpaceSession, app: Stored<CFApp>, plan: App
     follower = new AppFollower(session.cluster, taken.app, pushId);
     if (isClaimed(taken.app) || (await settleName(session, follower, plan.name)))
       return { follower, asFound: taken.first && !isLocked(app) };
-    if (isOfFirstPush(app)) await withdraw(session, taken.app, pushId);
+    if (isUnnamedFirstPush(app)) await withdraw(session, taken.app, pushId);
   } catch (error) {
     if (!(error instanceof KfError) || error.code !== 'not-found') {
       follower?.stop();
