@@ -210,11 +210,14 @@ async function add(context: Context, app: Stored<CFApp>, addition: Addition): Pr
 }
 
 /** The records before a new one. The newest of them can no longer come to serve: a rollback without a version leaves it out if it never did. */
-function withService({ status }: Stored<CFApp>, [newest, ...older]: readonly RevisionRecord[]): RevisionRecord[] {
+function withService({ metadata, status }: Stored<CFApp>, [newest, ...older]: readonly RevisionRecord[]): RevisionRecord[] {
   if (newest === undefined) return [];
   // Of an app that was restored without its status, nothing is known.
   const known = status?.revision === undefined ? undefined : status.revision.deployed !== newest.version;
-  return [{ ...newest, ...defined({ neverServed: known }) }, ...older];
+  const { id, phase } = status?.deployment ?? {};
+  const isOfBefore = id !== metadata.annotations?.[annotations.deployId];
+  const failedLast = known === false && isOfBefore && phase === 'Failed';
+  return [{ ...newest, ...defined({ neverServed: known }), ...(failedLast ? { failedLast } : {}) }, ...older];
 }
 
 /** The record without its settings when they are not kept. */

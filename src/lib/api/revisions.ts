@@ -33,6 +33,8 @@ export interface RevisionRecord {
    * faster.
    */
   neverServed?: boolean;
+  /** True beside `neverServed: false` when the app's last change by this revision has failed, after it had served. */
+  failedLast?: boolean;
 }
 
 /** The settings of a revision: what the user set, as far as a rollback restores it. */
@@ -61,7 +63,7 @@ function recordIn(key: string, text: string): RevisionRecord | undefined {
   } catch {
     return undefined;
   }
-  const { guid, description, droplet, created, settings, neverServed } = value ?? {};
+  const { guid, description, droplet, created, settings, neverServed, failedLast } = value ?? {};
   if (version === 0 || !isText(guid) || !isText(description) || !isText(droplet) || !isText(created)) return undefined;
   const texts = optionalTexts
     .map((name) => [name, value?.[name]] as const)
@@ -71,6 +73,7 @@ function recordIn(key: string, text: string): RevisionRecord | undefined {
     ...{ version, guid, description, droplet, created, ...optional },
     ...defined({ settings: Number.isInteger(settings) ? (settings as number) : undefined }),
     ...defined({ neverServed: typeof neverServed === 'boolean' ? neverServed : undefined }),
+    ...(failedLast === true ? { failedLast } : {}),
   };
 }
 

@@ -111,6 +111,18 @@ describe('a revision that failed and came to serve by a later change', () => {
     expect(await asJson('--version', '5')).toMatchObject({ state: 'well', message: told });
   });
 
+  it('is well when a later revision serves, and has failed if the last change by it had', async () => {
+    await rewritten({ '5': record(5, { neverServed: false }), '6': record(6) });
+    revision({ version: 6, deployed: 6 });
+    deployment('Serving', generation('Current', 1));
+    const told = `Revision 5 of app 'shop' served, and failed before, at ${at}: ${message}`;
+    expect(await asJson('--version', '5')).toMatchObject({ state: 'well', version: 5, message: told, ...failure, events: [], next: [] });
+    await rewritten({ '5': record(5, { neverServed: false, failedLast: true }) });
+    expect(await asJson('--version', '5')).toMatchObject({ state: 'failed', message, ...failure });
+    await rewritten({ '5': record(5, { neverServed: true }) });
+    expect(await asJson('--version', '5')).toMatchObject({ state: 'failed', message, ...failure });
+  });
+
   it('has failed when a change by it fails again', async () => {
     deployment('Failed', generation('Old', 1, { served: true }), generation('Failed', 0));
     expect(await asJson('--version', '5')).toMatchObject({ state: 'failed', message, ...failure });

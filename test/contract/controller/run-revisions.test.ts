@@ -50,6 +50,20 @@ test('one that the next one replaces before the whole app serves by it is marked
   expect(records().map(({ version, neverServed }) => [version, neverServed])).toEqual([[4, undefined], [3, false], [2, true], [1, false]]); // prettier-ignore
 });
 
+test('one that served and whose last change failed is marked, and no other', async () => {
+  scene = await startRunScene();
+  await serving(await scene.deploy('good:1'));
+  await serving(await scene.deploy('good:2'));
+  scene.limitPods(1);
+  await scene.patchApp({ metadata: { annotations: { [annotations.deployId]: 'fails', [annotations.appRev]: '200' } } });
+  await reported(scene, 'fails', 'Failed');
+  scene.limitPods(9);
+  await serving(await scene.deploy('good:3'));
+  await serving(await scene.deploy('good:4'));
+  const marks = records().map(({ version, neverServed, failedLast }) => [version, neverServed, failedLast]);
+  expect(marks).toEqual([[4, undefined, undefined], [3, false, undefined], [2, false, true], [1, false, undefined]]); // prettier-ignore
+});
+
 test('a start makes one when droplet, variables or commands are new, and only then', async () => {
   scene = await startRunScene();
   await serving(await scene.deploy('good:1'));

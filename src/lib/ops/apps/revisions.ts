@@ -35,7 +35,7 @@ export async function findRevisions(session: SpaceSession, app: Stored<CFApp>): 
   const records = readRecords(map);
   const kept = new Set(deployableOf(records, last));
   return records.map((record) => {
-    const { settings, neverServed, ...shown } = record;
+    const { settings, neverServed, failedLast: _, ...shown } = record;
     const deployable = kept.has(record) && settings !== undefined && present.has(record.droplet);
     return {
       record,

@@ -265,15 +265,17 @@ function withPause(end: Finding, { message, next }: Finding): Finding {
 async function whyRevision(session: SpaceSession, app: Stored<CFApp>, version: number): Promise<WhyDetails> {
   const { displayName: name } = app.spec;
   const [verdicts, found, parts] = await Promise.all([keptVerdicts(session, app), findRevisions(session, app), readParts(session, app)]);
-  const { summary } = pickRevision(found, version, `${session.bin} revisions ${name}`);
+  const { record, summary } = pickRevision(found, version, `${session.bin} revisions ${name}`);
   const kept = verdicts.find((verdict) => verdict.version === version);
   // Its verdict stays when it comes to serve by a later change. Of the newest revision, a change after that can have failed.
   const { deployment, revision } = app.status ?? {};
-  const isMended = revision?.deployed === version && !(deployment?.phase === 'Failed' && revision.version === version);
+  const isDeployed = revision?.deployed === version && !(deployment?.phase === 'Failed' && revision.version === version);
+  const isMended = isDeployed || (record.neverServed === false && record.failedLast !== true);
   if (kept !== undefined && !isMended) return whyKept(session, parts, kept);
   const well = { kind: 'app' as const, name, state: 'well' as const, version, events: [], next: [] };
-  if (!summary.deployed && !isMended) return { ...well, message: `No failure of revision ${version} of app '${name}' is kept.` };
-  const now = `Revision ${version} of app '${name}' ${lastStillServes(app) ? 'serves' : 'served last'}`;
+  if (kept === undefined && !summary.deployed && !isDeployed)
+    return { ...well, message: `No failure of revision ${version} of app '${name}' is kept.` };
+  const now = `Revision ${version} of app '${name}' ${revision?.deployed !== version ? 'served' : lastStillServes(app) ? 'serves' : 'served last'}`;
   if (kept === undefined) return { ...well, message: `${now}.` };
   const { cause, at: since, process, pod, container, exitCode, head, omitted, tail } = kept;
   const where = defined({ process, instance: indexOf(pod), container, exitCode });
