@@ -26,6 +26,7 @@ import { byAge, notReadyText, routesByApp, spaceOf } from '../relations.ts';
 import { liveProcesses } from './processes.ts';
 import { readCredentials } from '../../lib/api/credentials.ts';
 import { charactersOf, ensureSecret, paceMs } from '../runtime/secrets.ts';
+import { renewMount } from '../services/binding.ts';
 
 const vcapApplicationKey = 'VCAP_APPLICATION';
 /** The `cf_api` of apps: their platform has no other API than the cluster's own. */
@@ -145,7 +146,10 @@ async function credentialsOf(
     throw new WaitingError('EnvironmentTooLarge', "The credentials of the app's services have more than 768 KiB together.", tooLargeMs);
   const credentials = secret === undefined ? '' : readCredentials(instance, secret);
   // A developer may have changed the Secret; the instance's status then says what is wrong with it.
-  return { values: typeof credentials === 'string' ? {} : credentials.values, characters };
+  if (secret === undefined || typeof credentials === 'string') return { values: {}, characters };
+  // Of the same read, so that an app never has variables and files of different times.
+  await renewMount(context, binding, instance, secret, credentials);
+  return { values: credentials.values, characters };
 }
 
 const readServices = new Remembered(() => new BoundedMap<string, ReadService & { versions: string }>(rememberedServices));

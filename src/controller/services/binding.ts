@@ -116,9 +116,28 @@ async function ensureParts(
   // The version is written last, so that a reader of the version finds a Secret that matches it.
   const told = {
     [annotations.serviceInstanceType]: instance.spec.type,
-    [annotations.instanceVersion]: `${secret.metadata.resourceVersion}/${instance.metadata.generation ?? 0}`,
+    [annotations.instanceVersion]: versionOf(instance, secret),
   };
   await write(context, binding, [...statements, readyStatement], status, told);
+}
+
+const versionOf = (instance: Stored<CFServiceInstance>, secret: Stored<Secret>): string =>
+  `${secret.metadata.resourceVersion}/${instance.metadata.generation ?? 0}`;
+
+/**
+ * Brings the mount Secret of an app's binding to what the credentials Secret has now. Nothing wakes the reconciler of bindings when that
+ * Secret changes, so a restart would give the app the variables of now with the files of before.
+ */
+export async function renewMount(
+  context: Context,
+  binding: Stored<CFServiceBinding>,
+  instance: Stored<CFServiceInstance>,
+  secret: Stored<Secret>,
+  credentials: Credentials,
+): Promise<void> {
+  if (binding.status?.mountSecretRef === undefined) return;
+  if (binding.metadata.annotations?.[annotations.instanceVersion] === versionOf(instance, secret)) return;
+  await ensureSecret(context, mountSecret(binding, credentials));
 }
 
 /** One key per credential and `type`, as https://servicebinding.io requires. Names that cannot be keys of a Secret are left out. */
