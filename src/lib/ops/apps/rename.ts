@@ -7,6 +7,7 @@ import type { CFApp } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { waitForController } from '../controller-wait.ts';
+import { renamedAgain } from '../renamed-again.ts';
 import { changeApp } from './changes.ts';
 
 function taken(session: SpaceSession, name: string): KfError {
@@ -46,10 +47,7 @@ export async function renameApp(session: SpaceSession, app: Stored<CFApp>, name:
     () => ({ type: 'awaiting-controller' }),
   );
   const { displayName } = judged.spec;
-  if (displayName !== name) {
-    const message = `The app was renamed again meanwhile: its name is '${displayName}'.`;
-    throw new KfError('conflict', message, { hints: [`${session.bin} app ${displayName}`], details: { name: displayName } });
-  }
+  if (displayName !== name) throw renamedAgain(session.bin, 'app', 'app', displayName);
   if (claimed(judged) === 'True') return judged;
   await changeApp(session, judged, (live) => (live.spec.displayName === name ? { spec: { displayName: former } } : undefined));
   throw taken(session, name);

@@ -18,6 +18,7 @@ import { unlessLate } from '../../wait.ts';
 import { buildCredentialsSecret } from '../../../templates/service.ts';
 import { waitForController } from '../controller-wait.ts';
 import { findServiceIfAny } from '../find.ts';
+import { renamedAgain } from '../renamed-again.ts';
 import { appNames } from '../rows.ts';
 import { requireFollowable } from './from-secret.ts';
 import { bindingsToChange, operationText } from './user-provided.ts';
@@ -88,6 +89,7 @@ async function patchInstance(
   instance: Stored<CFServiceInstance>,
   spec: SpecPatch,
   marks: Record<string, string | null> = {},
+  isWanted: (live: Stored<CFServiceInstance>) => boolean = () => true,
 ): Promise<Stored<CFServiceInstance>> {
   const changedBy = await session.changedBy();
   const { displayName } = spec;
@@ -101,7 +103,7 @@ async function patchInstance(
   };
   const gone = (): KfError => new KfError('not-found', `Service instance '${instance.spec.displayName}' was deleted meanwhile.`);
   const read = { type: kinds.serviceInstance, object: instance, gone };
-  return (await patchAsRead(session.cluster, read, () => patch, session.signal)).object;
+  return (await patchAsRead(session.cluster, read, (live) => (isWanted(live) ? patch : undefined), session.signal)).object;
 }
 
 export interface InstanceChange {
@@ -246,7 +248,8 @@ const nameTaken = ({ bin }: SpaceSession, name: string): KfError =>
 
 /**
  * Renames an instance, and waits until the controller has claimed the new name for it.
- * @throws KfError `conflict` for a name that another instance or another binding has; the instance then has its old name
+ * @throws KfError `conflict` for a name that another instance or another binding has (the instance then has its old name), and when another
+ * command has set another name meanwhile
  */
 export async function renameService(session: SpaceSession, instance: Stored<CFServiceInstance>, name: string): Promise<void> {
   const before = instance.spec.displayName;
@@ -255,17 +258,16 @@ export async function renameService(session: SpaceSession, instance: Stored<CFSe
   await assertBindingsFree(session, instance, name);
   await bindingsToChange(session, instance);
   const object = await patchInstance(session, instance, { displayName: name });
-  const isClaimed = (seen: Stored<CFServiceInstance>): boolean => {
-    const claimed = currentCondition(seen, conditionTypes.claimed);
-    if (claimed?.status === 'False') throw nameTaken(session, name);
-    return claimed?.status === 'True';
-  };
+  const claimed = (seen: Stored<CFServiceInstance>) => currentCondition(seen, conditionTypes.claimed)?.status ?? 'Unknown';
+  const hasName = ({ spec }: Stored<CFServiceInstance>): boolean => spec.displayName === name;
+  const isJudged = (seen: Stored<CFServiceInstance>): boolean => !hasName(seen) || claimed(seen) !== 'Unknown';
   const written = { type: kinds.serviceInstance, object, what: `The new name '${name}'` };
   try {
-    await waitForController(session, written, isClaimed, () => ({ type: 'awaiting-controller' }));
-  } catch (error) {
-    if (error instanceof KfError && error.code === 'conflict') await patchInstance(session, object, { displayName: before });
-    throw error;
+    const judged = await waitForController(session, written, isJudged, () => ({ type: 'awaiting-controller' }));
+    if (!hasName(judged)) throw renamedAgain(session.bin, 'service instance', 'service', judged.spec.displayName);
+    if (claimed(judged) === 'True') return;
+    await patchInstance(session, judged, { displayName: before }, {}, hasName);
+    throw nameTaken(session, name);
   } finally {
     session.report({ type: 'done' });
   }
