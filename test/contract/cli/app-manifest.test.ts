@@ -91,6 +91,46 @@ it('quotes what is no text in the YAML of cf', async () => {
   expect(written).toContain('        public: "no"\n');
 });
 
+it('has bindings and routes that no controller has made ready', async () => {
+  await scene.ok('create-app', 'shop');
+  await scene.ok('cups', 'db', '-p', '{"a":"b"}');
+  const app = scene.app().metadata.name ?? '';
+  const [instance] = scene.cluster.memory.all(kinds.serviceInstance);
+  const service = { name: instance?.metadata.name ?? '' };
+  const labels = { 'korifi.cloudfoundry.org/app-guid': app };
+  scene.cluster.memory.intercept = () => undefined;
+  const claimed = { type: 'Claimed', status: 'False' as const, reason: 'DuplicateName', message: '', lastTransitionTime: '' };
+  for (const name of ['waits', 'refused'])
+    await scene.cluster.add(kinds.serviceBinding, {
+      metadata: { name, namespace: ns, labels },
+      spec: { type: 'app', appRef: { name: app }, service, parameters: { name: '' }, displayName: name },
+    });
+  await scene.cluster.memory.mergePatch(
+    kinds.serviceBinding,
+    ns,
+    'refused',
+    { status: { conditions: [claimed] } },
+    { subresource: 'status' },
+  );
+  const domain = scene.cluster.memory.all(kinds.domain)[0]?.metadata.name ?? '';
+  await scene.cluster.add(kinds.route, {
+    metadata: { name: 'route', namespace: ns },
+    spec: {
+      host: 'Shop',
+      path: '/a',
+      domainRef: { name: domain, namespace: 'cf' },
+      destinations: [{ guid: 'd', appRef: { name: app }, processType: 'web' }],
+    },
+  });
+  expect([scene.app().status?.serviceBindings, scene.cluster.memory.peek(kinds.route, ns, 'route')?.status]).toEqual([
+    undefined,
+    undefined,
+  ]);
+  expect(await run('create-app-manifest', 'shop')).toMatchObject({ code: 0, stderr: '' });
+  expect(text('shop_manifest.yml')).toContain('    services:\n      - name: db\n        binding_name: waits\n    routes:\n');
+  expect(text('shop_manifest.yml')).toContain('    routes:\n      - route: shop.apps.localhost/a\n        protocol: http1\n');
+});
+
 it('-p names the file, which only its owner may read', async () => {
   await scene.ok('create-app', 'shop');
   const made = await run('create-app-manifest', 'shop', '-p', 'other.yml', '--json');

@@ -4,20 +4,23 @@ import { writeFile } from 'node:fs/promises';
 import { processesOf, routesOf } from '../../api/app.ts';
 import { kinds, labels } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
-import type { CFApp } from '../../api/types.generated.ts';
+import type { CFApp, CFRoute } from '../../api/types.generated.ts';
+import { addressOf } from '../../api/names.ts';
 import { defined } from '../../defined.ts';
 import { KfError, messageOf } from '../../errors.ts';
 import { manifestText } from '../../manifest/write.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { imageUser } from '../builds/image-credentials.ts';
+import { listDomainObjects } from '../find.ts';
 import { leadsTo, protocolOf } from '../routes/destinations.ts';
 import { isLive } from '../routes/holders.ts';
-import { toldBindings } from '../services/user-provided.ts';
+import { appBindings, isRefusedBinding } from '../services/user-provided.ts';
 import { readDroplet } from './details.ts';
 import { readVariables } from './env.ts';
 
 async function boundServices(session: SpaceSession, app: Stored<CFApp>): Promise<{ name: string; bindingName?: string }[]> {
-  const bindings = await toldBindings(session, app);
+  // Not those of the app's status: it lists none as long as one of them is not ready.
+  const bindings = (await appBindings(session, app)).filter((binding) => !isRefusedBinding(binding));
   if (bindings.length === 0) return [];
   const { items } = await session.cluster.list(kinds.serviceInstance, { ns: session.space.guid, signal: session.signal });
   const names = new Map(items.map(({ metadata, spec }) => [metadata.name, spec.displayName]));
@@ -34,6 +37,22 @@ async function imageOf(session: SpaceSession, app: Stored<CFApp>): Promise<{ ima
   if (image === undefined) return undefined;
   const [secret] = build?.status?.droplet?.registry.imagePullSecrets ?? [];
   return { image, ...defined({ username: secret && (await imageUser(session, secret.name, image)) }) };
+}
+
+interface Address {
+  route: Stored<CFRoute>;
+  address: string;
+}
+
+/** The addresses of routes, also of those to which no controller has written one. */
+async function addressesOf(session: SpaceSession, routes: readonly Stored<CFRoute>[]): Promise<Address[]> {
+  const isTold = routes.every(({ status }) => status?.uri !== undefined);
+  const domains = isTold ? [] : await listDomainObjects(session);
+  return routes.flatMap((route) => {
+    const domain = domains.find(({ metadata }) => metadata.name === route.spec.domainRef.name);
+    const address = route.status?.uri ?? (domain && addressOf(route, domain).uri);
+    return address === undefined ? [] : [{ route, address }];
+  });
 }
 
 /** The manifest of the app, as text. @throws KfError `forbidden` for a user who may not see the environment */
@@ -53,10 +72,10 @@ export async function appManifest(session: SpaceSession, app: Stored<CFApp>): Pr
     processes: processesOf(app, processes.items),
     env: Object.fromEntries(Object.entries(env).toSorted(([a], [b]) => (a < b ? -1 : 1))),
     services,
-    routes: own.flatMap(({ status, spec }) => {
+    routes: (await addressesOf(session, own)).map(({ address, route: { spec } }) => {
       const destination = (spec.destinations ?? []).find((one) => leadsTo(one, app));
       const protocol = destination === undefined ? 'http1' : protocolOf(destination);
-      return status?.uri === undefined ? [] : [{ address: status.uri, protocol: spec.protocol === 'tcp' ? 'tcp' : protocol }];
+      return { address, protocol: spec.protocol === 'tcp' ? 'tcp' : protocol };
     }),
     ...defined({ docker }),
   });
