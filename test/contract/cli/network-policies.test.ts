@@ -10,6 +10,7 @@ import { configMapType } from '../../../src/lib/api/core.ts';
 import { kinds, labels } from '../../../src/lib/api/group.ts';
 import { parseKfInfo } from '../../../src/lib/api/kf-info.ts';
 import { networkPolicyType } from '../../../src/lib/api/network-policy.ts';
+import { KubeError } from '../../../src/lib/kube/errors.ts';
 import { bundleForTests, Cli, type CliRun } from '../../support/cli.ts';
 import { ServedCluster } from '../../support/served-cluster.ts';
 import { patienceMs } from '../../support/until.ts';
@@ -229,6 +230,86 @@ it('a policy from a backup, whose name is of the uids of before, is listed, is n
   expect(removed).toMatchObject({ code: 0, stdout: expect.not.stringContaining('does not exist') as string });
   expect(cluster.memory.all(kinds.networkPolicy)).toEqual([]);
   await untilAllowed();
+});
+
+/** The API server's text. */
+const full = 'cfnetworkpolicies "x" is forbidden: exceeded quota: kf-limits, requested: a=1, used: a=200, limited: a=200';
+
+describe('halves whose other app is gone', () => {
+  const halves = (): string[] =>
+    cluster.memory
+      .all(kinds.networkPolicy)
+      .map(({ metadata, spec }) => `${metadata.namespace ?? ''} ${spec.direction} ${spec.peer.app} ${String(spec.port)}`)
+      .sort();
+  /** What the garbage collector does: the halves of an app go with it. */
+  const deleteApp = async (name: string, ns: string): Promise<void> => {
+    const guid = `${name}-guid`;
+    await cluster.memory.delete(kinds.app, ns, guid);
+    for (const { metadata, spec } of cluster.memory.all(kinds.networkPolicy))
+      if (spec.appRef.name === guid) await cluster.memory.delete(kinds.networkPolicy, ns, metadata.name ?? '');
+  };
+  const distant = ['-s', 'far', '-o', 'second-org'];
+
+  beforeEach(async () => {
+    await run('add-network-policy', 'front', 'distant', ...distant);
+    await run('add-network-policy', 'front', 'back', '--protocol', 'tcp', '--port', '81');
+    await run('add-network-policy', 'back', 'front', '--protocol', 'tcp', '--port', '82');
+    await deleteApp('back', 'space-guid');
+    await addApp('back', 'space-guid');
+    expect(halves()).toHaveLength(4);
+  });
+
+  const whole = ['far-guid accepts front-guid 8080', 'space-guid connects distant-guid 8080'];
+
+  it('are deleted by the next add-network-policy, also when another app has the GUID now', async () => {
+    expect((await run('add-network-policy', 'front', 'back')).code).toBe(0);
+    expect(halves()).toEqual([...whole, 'space-guid accepts front-guid 8080', 'space-guid connects back-guid 8080'].sort());
+  });
+
+  it('are deleted by remove-network-policy too, and in the space of the destination', async () => {
+    await deleteApp('front', 'space-guid');
+    await addApp('front', 'space-guid');
+    expect(halves()).toEqual(['far-guid accepts front-guid 8080']);
+    expect((await run('remove-network-policy', 'front', 'distant', ...distant, '--protocol', 'tcp', '--port', '1')).code).toBe(0);
+    expect(halves()).toEqual([]);
+  });
+
+  it('stay when the caller may not read the space of the other app, or may not delete them', async () => {
+    cluster.server.on('GET .*/namespaces/far-guid/cfapps', (call) => call.fail(403, 'Forbidden', 'User "alice" cannot list'));
+    cluster.server.on('DELETE .*/cfnetworkpolicies/.*', (call) => call.fail(403, 'Forbidden', 'User "alice" cannot delete'));
+    await deleteApp('distant', 'far-guid');
+    expect((await run('add-network-policy', 'front', 'back')).code).toBe(0);
+    expect(halves()).toHaveLength(5);
+    expect(cluster.server.callsOf('DELETE .*/cfnetworkpolicies/.*')).toHaveLength(2);
+  });
+
+  it('no longer count when the quota that was full of them has been counted again', async () => {
+    let refused = 0;
+    cluster.memory.intercept = (verb, { plural }) => {
+      if (verb !== 'create' || plural !== kinds.networkPolicy.plural || refused > 0) return;
+      refused += 1;
+      throw new KubeError('quota', full, { status: 403, reason: 'Forbidden' });
+    };
+    expect((await run('add-network-policy', 'front', 'back')).code).toBe(0);
+    expect([refused, halves().length]).toEqual([1, 4]);
+  });
+});
+
+it('when a quota refuses the second half, the first one is taken back, but not one that was there before', async () => {
+  const refuse = () => {
+    cluster.server.on('POST .*/namespaces/space-guid/cfnetworkpolicies', (call) => call.fail(403, 'Forbidden', full));
+  };
+  const add = ['add-network-policy', 'front', 'distant', '-s', 'far', '-o', 'second-org'];
+  await run(...add);
+  const own = cluster.memory.all(kinds.networkPolicy).find(({ metadata }) => metadata.namespace === 'space-guid');
+  await cluster.memory.delete(kinds.networkPolicy, 'space-guid', own?.metadata.name ?? '');
+  refuse();
+  const places = () => cluster.memory.all(kinds.networkPolicy).map(({ metadata, spec }) => [metadata.namespace, spec.port]);
+  const failed = await run(...add);
+  expect([failed.code, failed.stderr]).toEqual([1, expect.stringContaining('kf-limits')]);
+  expect(places()).toEqual([['far-guid', 8080]]);
+  expect((await run(...add, '--protocol', 'tcp', '--port', '81')).code).toBe(1);
+  expect(places()).toEqual([['far-guid', 8080]]);
 });
 
 it('remove-network-policy removes a policy of before and of after a restore together, and no other one', async () => {

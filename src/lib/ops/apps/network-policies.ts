@@ -4,11 +4,13 @@ import { kinds } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
 import type { NetworkPolicySummary } from '../../api/results.ts';
 import type { CFApp, CFNetworkPolicy, CFNetworkPolicySpec } from '../../api/types.generated.ts';
+import { KfError } from '../../errors.ts';
 import { assertAccess } from '../../kube/access.ts';
 import { isAlreadyExists, isForbidden } from '../../kube/errors.ts';
 import { findOrg, findSpace, listOrgs, listSpaces } from '../../session/places.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import type { NameAndGuid } from '../../session/state.ts';
+import { sleep } from '../../wait.ts';
 import { buildPolicyHalf, type PolicyPorts } from '../../../templates/network-policies.ts';
 import { findApp } from '../find.ts';
 
@@ -82,15 +84,59 @@ async function findHalf(
   return items.filter(isHalf(app.metadata.name, { direction, peer: peerOf(peer), ...ports }));
 }
 
-async function createHalf(session: SpaceSession, { app, direction, peer }: Half, ports: PolicyPorts): Promise<boolean> {
+/** Undefined when another command has created it meanwhile. */
+async function createHalf(
+  session: SpaceSession,
+  { app, direction, peer }: Half,
+  ports: PolicyPorts,
+): Promise<Stored<CFNetworkPolicy> | undefined> {
   const author = { changedBy: await session.changedBy(), now: new Date() };
   const half = buildPolicyHalf(app, direction, { peer, ports }, author);
   try {
-    await session.cluster.create(kinds.networkPolicy, half, { signal: session.signal });
-    return true;
+    return await session.cluster.create(kinds.networkPolicy, half, { signal: session.signal });
   } catch (error) {
-    if (isAlreadyExists(error)) return false;
+    if (isAlreadyExists(error)) return undefined;
     throw error;
+  }
+}
+
+/**
+ * Deletes the halves of these spaces whose other app is gone: they allow nothing, no list shows them, and they count in the quota of the space. What the caller may not read or delete stays.
+ * @returns whether any was deleted
+ */
+async function removeLeftovers(session: SpaceSession, spaces: ReadonlySet<string>): Promise<boolean> {
+  const { cluster, signal } = session;
+  const lists = await Promise.all([...spaces].map((ns) => ifAllowed(cluster.list(kinds.networkPolicy, { ns, signal }))));
+  const halves = lists.flatMap((list) => list?.items ?? []);
+  // After the halves, which are made after their apps: an app that is not there now is gone for good.
+  const peers = [...new Set(halves.map(({ spec }) => spec.peer.space))];
+  const apps = new Map(await Promise.all(peers.map(async (ns) => [ns, await ifAllowed(cluster.list(kinds.app, { ns, signal }))] as const)));
+  let isDeleted = false;
+  for (const { metadata, spec } of halves) {
+    const there = apps.get(spec.peer.space)?.items;
+    if (there === undefined || there.some((app) => app.metadata.name === spec.peer.app && app.metadata.uid === spec.peer.uid)) continue;
+    const { namespace, name, uid } = metadata;
+    if ((await ifAllowed(cluster.delete(kinds.networkPolicy, namespace, name, { uid, signal }))) === true) isDeleted = true;
+  }
+  return isDeleted;
+}
+
+/** Waits between the tries to create a half in a space whose quota was full of leftovers: the count follows their deletion a moment later. */
+const countPausesMs = [200, 400, 800, 1_600, 3_200];
+
+const isQuotaRefusal = (error: unknown): boolean => error instanceof KfError && error.code === 'quota';
+
+/** As {@link createHalf}. @param isFreed leftovers were deleted just now */
+async function createCounted(session: SpaceSession, half: Half, ports: PolicyPorts, isFreed: boolean): ReturnType<typeof createHalf> {
+  const pauses = isFreed ? countPausesMs : [];
+  for (let tries = 0; ; tries += 1) {
+    try {
+      return await createHalf(session, half, ports);
+    } catch (error) {
+      const pauseMs = pauses[tries];
+      if (pauseMs === undefined || !isQuotaRefusal(error)) throw error;
+      await sleep(pauseMs, session.signal);
+    }
   }
 }
 
@@ -105,10 +151,25 @@ export async function addNetworkPolicy(session: SpaceSession, ends: PolicyEnds, 
   const spaces = new Set(halves.map(({ app }) => app.metadata.namespace));
   const questions = [...spaces].map((ns) => ({ verb: 'create', group, resource: plural, ns }));
   await assertAccess(session.cluster, questions, session.signal);
+  const isFreed = await removeLeftovers(session, spaces);
   const found = await Promise.all(halves.map((half) => findHalf(session, half, ports)));
-  let isAdded = false;
-  for (const [at, half] of halves.entries()) if (found[at]?.length === 0 && (await createHalf(session, half, ports))) isAdded = true;
-  return isAdded;
+  const made: Stored<CFNetworkPolicy>[] = [];
+  try {
+    for (const [at, half] of halves.entries()) {
+      const one = found[at]?.length === 0 ? await createCounted(session, half, ports, isFreed) : undefined;
+      if (one !== undefined) made.push(one);
+    }
+  } catch (error) {
+    // A quota refused the second one. The first one alone allows nothing, is listed nowhere, and counts in the quota of its space.
+    if (isQuotaRefusal(error)) for (const half of made) await takeBack(session, half);
+    throw error;
+  }
+  return made.length > 0;
+}
+
+/** Deletes a half that this command made; what goes wrong is less than why. */
+async function takeBack({ cluster }: SpaceSession, { metadata: { namespace, name, uid } }: Stored<CFNetworkPolicy>): Promise<void> {
+  await cluster.delete(kinds.networkPolicy, namespace, name, { uid }).catch(() => undefined);
 }
 
 async function deleteHalf(session: SpaceSession, half: Half, ports: PolicyPorts): Promise<boolean> {
@@ -131,13 +192,9 @@ export interface RemovedPolicy {
 export async function removeNetworkPolicy(session: SpaceSession, ends: PolicyEnds, ports: PolicyPorts): Promise<RemovedPolicy> {
   const [accepts, connects] = halvesOf(ends);
   const connected = await deleteHalf(session, connects, ports);
-  try {
-    const accepted = await deleteHalf(session, accepts, ports);
-    return { removed: connected || accepted, leftAtDestination: false };
-  } catch (error) {
-    if (!isForbidden(error)) throw error;
-    return { removed: connected, leftAtDestination: true };
-  }
+  const accepted = await ifAllowed(deleteHalf(session, accepts, ports));
+  await removeLeftovers(session, new Set([accepts, connects].map(({ app }) => app.metadata.namespace)));
+  return { removed: connected || accepted === true, leftAtDestination: accepted === undefined };
 }
 
 /** Undefined when the caller has not the right. */
