@@ -232,6 +232,49 @@ describe('apply-manifest during a push', () => {
   });
 });
 
+describe('a push that a later one overtakes', () => {
+  const theirs = { metadata: { annotations: { [annotations.pushId]: 'theirs', [annotations.changedBy]: 'bob' } } };
+  const blobs = '/api/v1/namespaces/kf-system/services/http:kf-registry:5000/proxy/v2/.*/blobs/.*';
+
+  beforeEach(async () => void (await scene.ok('push', 'shop', '-p', 'app')));
+
+  it('while it uploads ends at once without a package, and a restage builds the later one', async () => {
+    const { server } = scene.cluster;
+    // The registry does not answer the earlier push.
+    server.on(`HEAD ${blobs}`, () => undefined);
+    const before = server.callsOf(`HEAD ${blobs}`).length;
+    scene.source('b');
+    const running = run('push', 'shop', '-p', 'app');
+    await expect.poll(() => server.callsOf(`HEAD ${blobs}`).length).toBeGreaterThan(before);
+    server.on(`HEAD ${blobs}`, (call) => call.text(''));
+    scene.source('c');
+    await scene.ok('push', 'shop', '-p', 'app');
+    const later = scene.packageThatRuns();
+    expect(await running).toMatchObject({ code: 1, stderr: expect.stringContaining('has taken over; this one ends') as string });
+    expect(scene.packages()).toHaveLength(2);
+    await scene.ok('restage', 'shop');
+    expect(scene.packageThatRuns()).toBe(later);
+  });
+
+  it.each([
+    ['source', ['-p', 'app'], ['-p', 'app', '--no-start']],
+    ['an image', ['-o', 'registry.example.com/shop:1'], ['-o', 'registry.example.com/shop:2']],
+  ])('while it creates the package of %s leaves none', async (_, first, again) => {
+    await scene.ok('delete', 'shop', '-f');
+    await scene.ok('push', 'shop', ...first);
+    const before = scene.packages().map(nameOf);
+    const { memory } = scene.cluster;
+    const { intercept } = memory;
+    memory.intercept = async (verb, type, name) => {
+      if (verb === 'create' && type.plural === kinds.package.plural) await memory.mergePatch(kinds.app, ns, nameOf(scene.app()), theirs);
+      await intercept(verb, type, name);
+    };
+    scene.source('b');
+    expect(await run('push', 'shop', ...again)).toMatchObject({ code: 1, stderr: expect.stringContaining('has taken over') as string });
+    expect(scene.packages().map(nameOf)).toEqual(before);
+  });
+});
+
 it('rename says that the app was renamed to another name meanwhile', async () => {
   await scene.ok('create-app', 'shop');
   beforeNextPatch(kinds.app, () => {

@@ -55,6 +55,10 @@ export interface UploadInput {
   pushId?: string | undefined;
   /** The registry, if it was opened already. */
   registry?: RegistryClient | undefined;
+  /** Ends the upload; without it, the session's does. */
+  signal?: AbortSignal | undefined;
+  /** Creates the package in another way than at once. */
+  create?: ((wanted: CFPackage) => Promise<Stored<CFPackage>>) | undefined;
 }
 
 /** Who can change the limit, and where. */
@@ -80,9 +84,9 @@ export function assertFits({ registry: { spaceQuotaBytes = Infinity } }: KfInfo,
 export async function uploadSource(
   session: SpaceSession,
   info: KfInfo,
-  { app, listing, cacheDir, pushId, registry }: UploadInput,
+  { app, listing, cacheDir, pushId, registry, signal = session.signal, create }: UploadInput,
 ): Promise<{ package: Stored<CFPackage>; bytes: number }> {
-  const { cluster, report, env, signal } = session;
+  const { cluster, report, env } = session;
   const { contentHash } = listing;
   const guid = randomUUID();
   const place = [info.registry, session.space.guid, app.metadata.name, 'packages'] as const;
@@ -107,5 +111,6 @@ export async function uploadSource(
   report({ type: 'uploaded', bytes: pushed.layerBytesSent });
   const image = `${pushRepository(...place)}@${pushed.digest}`;
   const wanted = buildPackage({ guid, app, type: 'bits', image, pushId, contentHash, origin }, await authorIn(session));
-  return { package: await cluster.create(kinds.package, wanted, { signal }), bytes: pushed.layerBytesSent };
+  const created = await (create === undefined ? cluster.create(kinds.package, wanted, { signal }) : create(wanted));
+  return { package: created, bytes: pushed.layerBytesSent };
 }

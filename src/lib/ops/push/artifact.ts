@@ -22,8 +22,10 @@ import { createBuild, stagePackage, type BuildRequest } from '../builds/stage.ts
 import { authorIn, listForUpload, openCache, uploadSource } from '../builds/upload.ts';
 import { lostImages, type Look } from '../registry/stored.ts';
 import { ensureBinding, isTo } from '../services/user-provided.ts';
+import { isOvertaken } from '../apps/rollout-wait.ts';
 import { lifecycleOf } from './acquire-app.ts';
 import { readPackages, type AppSnapshot } from './app-snapshot.ts';
+import { assertStillHolder } from './lock.ts';
 import type { FoundService } from './preflight.ts';
 import { assertMayBuild } from './rights.ts';
 
@@ -112,6 +114,36 @@ async function stored({ session, info, registry }: ArtifactInput, source: Source
   return lost.size === 0 ? source : { ...source, known: undefined };
 }
 
+/** Does this with a signal that aborts when a later push takes over, or the app is deleted: an upload can last long. */
+async function whileOurs<T>({ session, follower }: ArtifactInput, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const lost = new AbortController();
+  follower.lost().catch((error: unknown) => lost.abort(error));
+  try {
+    return await work(AbortSignal.any([session.signal, lost.signal]));
+  } catch (error) {
+    throw lost.signal.aborted ? lost.signal.reason : error;
+  }
+}
+
+/**
+ * Creates a package while the app is this push's own. A restage builds the newest package, so one that was created after a later push has taken
+ * over is deleted again. @throws KfError conflict when a later push has taken over
+ */
+async function createOurs({ session, follower, pushId }: ArtifactInput, wanted: CFPackage): Promise<Stored<CFPackage>> {
+  const { cluster, signal } = session;
+  const { app } = follower;
+  await assertStillHolder(cluster, app, pushId, signal);
+  const created = await cluster.create(kinds.package, wanted, { signal });
+  try {
+    await assertStillHolder(cluster, app, pushId, signal);
+  } catch (error) {
+    const { namespace, name } = created.metadata;
+    if (isOvertaken(error)) await cluster.delete(kinds.package, namespace, name, { propagation: 'Background', signal });
+    throw error;
+  }
+  return created;
+}
+
 /** The package of this source; uploaded unless it exists. */
 async function packaged(input: ArtifactInput, { listing, known, cacheDir }: Source): Promise<Artifact> {
   const { session, info, plan, facts, follower } = input;
@@ -120,7 +152,10 @@ async function packaged(input: ArtifactInput, { listing, known, cacheDir }: Sour
   follower.begin();
   if (!facts.isNew) await Promise.all([assertMayBuild(session, info, plan), input.assertFits()]);
   const { pushId, registry } = input;
-  const { package: created, bytes } = await uploadSource(session, info, { app: follower.app, listing, cacheDir, pushId, registry });
+  const { package: created, bytes } = await whileOurs(input, (signal) => {
+    const create = (wanted: CFPackage): Promise<Stored<CFPackage>> => createOurs(input, wanted);
+    return uploadSource(session, info, { app: follower.app, listing, cacheDir, pushId, registry, signal, create });
+  });
   const packages = packagesOf(follower.app, [created, ...facts.packages]);
   return { source: nameOf(created), packages, wasBuilt: false, layerBytesSent: bytes, bindings };
 }
@@ -200,18 +235,19 @@ const secretsOf = (source: { registry: { imagePullSecrets?: { name: string }[] }
 /** A tag may have moved, so the controller resolves it again. If it has not moved, the present droplet stays. */
 async function fromImage(input: ArtifactInput): Promise<Artifact> {
   const { session, info, plan, facts, follower, pushId } = input;
-  const { cluster, signal } = session;
+  const { cluster } = session;
   const guid = randomUUID();
   const image = plan.docker?.image ?? '';
   const pullSecrets = await pullSecretsOf(input);
   const origin = await readOrigin(undefined, session.env);
   const content = { type: 'docker' as const, image, pullSecrets, pushId, origin };
   const wanted = buildPackage({ guid, app: follower.app, ...content }, await authorIn(session));
-  const create = (): Promise<Stored<CFPackage>> => cluster.create(kinds.package, wanted, { signal });
+  const create = (): Promise<Stored<CFPackage>> => createOurs(input, wanted);
   if (!input.stage) return imagePackage(input, wanted, create);
   session.report({ type: 'resolving-image', image });
   const request = buildRequest(input, guid);
-  const [, started] = await Promise.all([create(), createBuild(session, info, request)]);
+  await create();
+  const started = await createBuild(session, info, request);
   const build = await waitForBuild(session, plan.name, started, request);
   const current = facts.builds.find((candidate) => nameOf(candidate) === follower.app.spec.currentDropletRef?.name);
   const discard = async (): Promise<void> => {

@@ -61,6 +61,11 @@ function assertHolder(app: Stored<CFApp>, pushId: string): void {
   if (app.metadata.annotations?.[annotations.pushId] !== pushId) throw supersededBy(app);
 }
 
+/** The same by the app as the API server has it now: a watch may be behind. @throws KfError also when the app was deleted */
+export async function assertStillHolder(cluster: Cluster, app: Stored<CFApp>, pushId: string, signal?: AbortSignal): Promise<void> {
+  assertHolder(await readSame(cluster, { type: kinds.app, object: app, gone: () => deleted(app) }, signal), pushId);
+}
+
 function deleted({ spec: { displayName } }: Stored<CFApp>): KfError {
   return new KfError('not-found', `App '${displayName}' was deleted while it was being pushed.`, { hints: [`kf push ${displayName}`] });
 }
