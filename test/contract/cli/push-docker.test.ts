@@ -68,6 +68,49 @@ describe('push --docker-username', () => {
     });
   });
 
+  it('that fails gives the version that serves its password back', async () => {
+    stageImages();
+    await scene.cli.run(['push', 'shop', '-o', image, ...user], { env });
+    scene.droplet = 'fails';
+    const failed = await scene.cli.run(['push', 'shop', '-o', image, '--docker-username', 'eve'], {
+      env: { CF_DOCKER_PASSWORD: 'expired' },
+    });
+    expect(failed.code).toBe(1);
+    expect(auths()).toEqual({ 'registry.example.com': credential('bob', 's3cret') });
+  });
+
+  it('that fails leaves a password alone that somebody else has written since', async () => {
+    stageImages();
+    await scene.cli.run(['push', 'shop', '-o', image, ...user], { env });
+    scene.droplet = undefined;
+    const failing = scene.cli.run(['push', 'shop', '-o', image, ...user], { env: { CF_DOCKER_PASSWORD: 'expired' } });
+    await expect.poll(() => scene.builds().length).toBe(2);
+    const theirs = JSON.stringify({ auths: { 'registry.example.com': credential('bob', 'theirs') } });
+    const data = { '.dockerconfigjson': Buffer.from(theirs).toString('base64') };
+    await scene.cluster.memory.mergePatch(secretType, ns, secretName(), { data });
+    scene.endBuild(nameOf(scene.builds()[1]), 'fails');
+    expect((await failing).code).toBe(1);
+    expect(auths()).toEqual({ 'registry.example.com': credential('bob', 'theirs') });
+  });
+
+  it('keeps what a push for another registry writes at the same time', async () => {
+    stageImages();
+    await scene.cli.run(['push', 'shop', '-o', image, ...user], { env });
+    const { memory } = scene.cluster;
+    const { intercept } = memory;
+    memory.intercept = async (verb, type, name) => {
+      if (verb === 'patch' && type.plural === secretType.plural) {
+        memory.intercept = intercept;
+        const both = { ...(auths() as object), 'other.example.com': credential('al', 'other') };
+        const data = { '.dockerconfigjson': Buffer.from(JSON.stringify({ auths: both })).toString('base64') };
+        await memory.mergePatch(secretType, ns, name, { data });
+      }
+      await intercept(verb, type, name);
+    };
+    await scene.cli.run(['push', 'shop', '-o', image, ...user], { env: { CF_DOCKER_PASSWORD: 'new' } });
+    expect(auths()).toEqual({ 'registry.example.com': credential('bob', 'new'), 'other.example.com': credential('al', 'other') });
+  });
+
   it('of an image that was pushed without a user makes a new droplet', async () => {
     scene.droplet = { registry: { image: 'registry.example.com/shop@sha256:1' } };
     await scene.ok('push', 'shop', '-o', image);

@@ -93,7 +93,8 @@ export async function ofImage(
 ): Promise<Stored<CFPackage>> {
   parseReference(image);
   const author = await authorIn(session);
-  const pullSecrets = credential === undefined ? [] : [await keepImageCredential(session, app, { image, ...credential }, author)];
+  const kept = credential === undefined ? undefined : await keepImageCredential(session, app, { image, ...credential }, author);
+  const pullSecrets = kept === undefined ? [] : [kept.secretName];
   const wanted = buildPackage({ guid: randomUUID(), app, type: 'docker', image, pullSecrets }, author);
   return session.cluster.create(kinds.package, wanted, { signal: session.signal });
 }

@@ -1,10 +1,11 @@
 // User and password of the registry of an app's image (`--docker-username`, CF_DOCKER_PASSWORD), in a Secret that the app owns.
 
 import { annotations } from '../../api/group.ts';
-import { secretType } from '../../api/core.ts';
+import { secretType, type Secret } from '../../api/core.ts';
 import type { Stored } from '../../api/object.ts';
 import { credentialIn, userIn, withRegistry } from '../../api/registry-credentials.ts';
 import type { CFApp } from '../../api/types.generated.ts';
+import { retryOnConflict } from '../../kube/retry-on-conflict.ts';
 import { configKeyOf } from '../../oci/credentials.ts';
 import { parseReference } from '../../oci/reference.ts';
 import type { SpaceSession } from '../../session/session.ts';
@@ -20,28 +21,60 @@ export interface ImageCredential {
   password: string;
 }
 
+/** A credential in the app's Secret. */
+export interface KeptCredential {
+  secretName: string;
+  /** Gives the registry the credential back that it had before, if it had one, unless somebody has changed it since. */
+  putBack: () => Promise<void>;
+}
+
+/** Changes the text of the app's Secret. Pushes for other registries may write it at the same time. @returns the text before */
+async function changeSecret(
+  { cluster, space, signal }: SpaceSession,
+  app: Stored<CFApp>,
+  author: Authorship,
+  change: (text: string) => string,
+): Promise<string> {
+  const name = imagePullSecretName(app);
+  const read = (): Promise<Stored<Secret> | undefined> => cluster.get(secretType, space.guid, name, signal);
+  const write = async (present: Stored<Secret> | undefined): Promise<string> => {
+    const before = textOf(present?.data);
+    const after = change(before);
+    if (after === before) return before;
+    const wanted = imagePullSecret(app, after, author);
+    if (present === undefined) await cluster.create(secretType, wanted, { signal });
+    else {
+      const { uid, resourceVersion } = present.metadata;
+      const metadata = { uid, resourceVersion, annotations: { [annotations.changedBy]: author.changedBy } };
+      await cluster.mergePatch(secretType, space.guid, name, { metadata, data: wanted.data }, { signal });
+    }
+    return before;
+  };
+  return retryOnConflict(await read(), write, read, signal);
+}
+
 /**
  * Writes the credential into the app's Secret, beside those of other registries: earlier droplets may be in them. A new password also reaches the
- * instances of earlier droplets, because all of them name this Secret.
- * @returns the Secret's name
+ * instances of earlier droplets, because all of them name this Secret. So one that a registry refuses has to be put back.
  */
 export async function keepImageCredential(
-  { cluster, space, signal }: SpaceSession,
+  session: SpaceSession,
   app: Stored<CFApp>,
   { image, username, password }: ImageCredential,
   author: Authorship,
-): Promise<string> {
-  const name = imagePullSecretName(app);
-  const present = await cluster.get(secretType, space.guid, name, signal);
-  const before = textOf(present?.data);
-  const after = withRegistry(before, keyOf(image), username, password);
-  const wanted = imagePullSecret(app, after, author);
-  if (present === undefined) await cluster.create(secretType, wanted, { signal });
-  else if (after !== before) {
-    const metadata = { uid: present.metadata.uid, annotations: { [annotations.changedBy]: author.changedBy } };
-    await cluster.mergePatch(secretType, space.guid, name, { metadata, data: wanted.data }, { signal });
-  }
-  return name;
+): Promise<KeptCredential> {
+  const key = keyOf(image);
+  const before = await changeSecret(session, app, author, (text) => withRegistry(text, key, username, password));
+  const earlier = credentialIn(before, key);
+  const putBack = async (): Promise<void> => {
+    if (earlier === undefined) return;
+    await changeSecret(session, app, author, (text) => {
+      const present = credentialIn(text, key);
+      const isOurs = present?.username === username && present.password === password;
+      return isOurs ? withRegistry(text, key, earlier.username, earlier.password) : text;
+    });
+  };
+  return { secretName: imagePullSecretName(app), putBack };
 }
 
 /** The user that the app's Secret has for the registry of an image. */

@@ -7,7 +7,7 @@ import type { KfInfo } from '../../api/kf-info.ts';
 import type { Stored } from '../../api/object.ts';
 import { isUnstaged, neededPackages, packagesOf, packageToBuild } from '../../api/packages.ts';
 import type { CFBuild, CFPackage, CFServiceBinding } from '../../api/types.generated.ts';
-import { BugError } from '../../errors.ts';
+import { BugError, messageOf } from '../../errors.ts';
 import type { AppPlan } from '../../manifest/plan.ts';
 import type { RegistryClient } from '../../oci/registry.ts';
 import type { SourceListing } from '../../source/listing.ts';
@@ -18,6 +18,7 @@ import type { AppFollower } from './app-follower.ts';
 import { buildKey, reusableBuild } from '../builds/build-key.ts';
 import { waitForBuild } from '../builds/build.ts';
 import { withDockerfile } from '../builds/dockerfile.ts';
+import type { KeptCredential } from '../builds/image-credentials.ts';
 import { createBuild, stagePackage, type BuildRequest } from '../builds/stage.ts';
 import { authorIn, listForUpload, openCache, uploadSource } from '../builds/upload.ts';
 import { lostImages, type Look } from '../registry/stored.ts';
@@ -217,12 +218,20 @@ async function imagePackage(input: ArtifactInput, wanted: CFPackage, create: () 
   };
 }
 
-/** The Secret with which the image can be read, if it needs one. */
-async function pullSecretsOf({ session, plan, follower, imagePassword = '' }: ArtifactInput): Promise<string[]> {
+/** Keeps the user and password with which the image can be read, if the plan names a user. */
+async function keptCredential({ session, plan, follower, imagePassword = '' }: ArtifactInput): Promise<KeptCredential | undefined> {
   const { image, username } = plan.docker ?? {};
-  if (image === undefined || username === undefined) return [];
+  if (image === undefined || username === undefined) return undefined;
   const { keepImageCredential } = await import('../builds/image-credentials.ts');
-  return [await keepImageCredential(session, follower.app, { image, username, password: imagePassword }, await authorIn(session))];
+  return keepImageCredential(session, follower.app, { image, username, password: imagePassword }, await authorIn(session));
+}
+
+/** The version that serves must not lose its registry's password to one with which the build failed. */
+async function putBack({ session }: ArtifactInput, kept: KeptCredential | undefined): Promise<void> {
+  await kept?.putBack().catch((error: unknown) => {
+    const message = `The registry's earlier password could not be put back, and instances that start on another node may need it: ${messageOf(error)}`;
+    session.report({ type: 'warning', message });
+  });
 }
 
 /** What a pod needs to know of a droplet that is an image. */
@@ -238,7 +247,8 @@ async function fromImage(input: ArtifactInput): Promise<Artifact> {
   const { cluster } = session;
   const guid = randomUUID();
   const image = plan.docker?.image ?? '';
-  const pullSecrets = await pullSecretsOf(input);
+  const kept = await keptCredential(input);
+  const pullSecrets = kept === undefined ? [] : [kept.secretName];
   const origin = await readOrigin(undefined, session.env);
   const content = { type: 'docker' as const, image, pullSecrets, pushId, origin };
   const wanted = buildPackage({ guid, app: follower.app, ...content }, await authorIn(session));
@@ -246,9 +256,13 @@ async function fromImage(input: ArtifactInput): Promise<Artifact> {
   if (!input.stage) return imagePackage(input, wanted, create);
   session.report({ type: 'resolving-image', image });
   const request = buildRequest(input, guid);
-  await create();
-  const started = await createBuild(session, info, request);
-  const build = await waitForBuild(session, plan.name, started, request);
+  const build = await create()
+    .then(() => createBuild(session, info, request))
+    .then((started) => waitForBuild(session, plan.name, started, request))
+    .catch(async (error: unknown) => {
+      await putBack(input, kept);
+      throw error;
+    });
   const current = facts.builds.find((candidate) => nameOf(candidate) === follower.app.spec.currentDropletRef?.name);
   const discard = async (): Promise<void> => {
     const ns = session.space.guid;
