@@ -299,15 +299,20 @@ async function tidyUp(context: Context, live: Stored<BuildWorkload>): Promise<Re
   const { namespace, name } = live.metadata;
   const pod = podOf(context, live);
   const isOver = pod === undefined || pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';
-  if (!isOver) return endContainers(context, live, pod);
-  if (pod === undefined) await removeJob(context, live);
+  if (!isOver && isPlaced(pod)) return endContainers(context, live, pod);
+  if (pod === undefined || !isPlaced(pod)) await removeJob(context, live);
+  // The end of its pod is another event.
+  if (!isOver) return undefined;
   const secret = await context.cluster.get(secretType, namespace, registrySecretName(name), context.signal);
   if (secret !== undefined)
     await context.cluster.delete(secretType, namespace, secret.metadata.name, { uid: secret.metadata.uid, signal: context.signal });
   return undefined;
 }
 
-/** Deletes a Job that has not made its pod: it could still make one later, although the build has failed. */
+/** A node has the pod. Only a kubelet ends a pod by its deadline, so one that no node has would wait for ever, count in the quota, and run later. */
+const isPlaced = ({ spec, status }: Stored<Pod>): boolean => spec?.nodeName !== undefined || status?.containerStatuses !== undefined;
+
+/** Deletes a Job that has not made its pod, or whose pod has no node: it could still run later, although the build has failed. */
 async function removeJob(context: Context, live: Stored<BuildWorkload>): Promise<void> {
   const job = context.stores.of(jobType).get(live.metadata.namespace, live.metadata.name);
   const isOver = job?.status?.conditions?.some(({ type, status }) => (type === 'Failed' || type === 'Complete') && status === 'True');

@@ -1,7 +1,7 @@
 // What is kept of a build that failed, so that its cause can be read when its pod is gone.
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { jobType } from '../../../src/lib/api/core.ts';
+import { jobType, secretType } from '../../../src/lib/api/core.ts';
 import { kinds } from '../../../src/lib/api/group.ts';
 import { podType } from '../../../src/lib/api/pod-kind.ts';
 import type { BuildFailure } from '../../../src/lib/api/types.generated.ts';
@@ -174,6 +174,27 @@ describe('a build that failed', () => {
     expect(failure()).toEqual({ reason: 'BuilderNotFound', cause: 'no-builder' });
     expect(reads).toEqual([]);
   });
+});
+
+test('a build for which no node has room leaves no pod that waits for one', async () => {
+  await runPod(scene, {});
+  const waits = {
+    type: 'PodScheduled',
+    status: 'False',
+    reason: 'Unschedulable',
+    message: '0/1 nodes are available: 1 Insufficient memory.',
+  };
+  const conditions = [{ ...waits, lastTransitionTime: new Date().toISOString() }];
+  const status = { phase: 'Pending', conditions, containerStatuses: null };
+  await cluster.mergePatch(podType, 's-1', 'b-1-x', { status }, { subresource: 'status' });
+  await scene.until(() => expect(scene.condition(kinds.build, 's-1', 'b-1', 'Staging')?.message).toContain('Insufficient memory'));
+  scene.pass(301_000);
+  await failed();
+  expect(failure()).toMatchObject({ cause: 'no-room' });
+  // The garbage collector deletes the pod.
+  await scene.until(() => expect(cluster.peek(jobType, 's-1', 'b-1')).toBeUndefined());
+  await cluster.delete(podType, 's-1', 'b-1-x');
+  await scene.until(() => expect(cluster.peek(secretType, 's-1', 'b-1-registry')).toBeUndefined());
 });
 
 test('a build that is refused before anything runs has its cause, and no lines that could be lost', async () => {
