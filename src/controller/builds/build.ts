@@ -25,6 +25,7 @@ import { foreignImageProblem } from '../registry/own-images.ts';
 import { ensureOwner, isOwnedBy } from '../runtime/owner.ts';
 import { wholeIfThere } from '../runtime/whole.ts';
 import { withCause } from './last-lines.ts';
+import { buildRefusal, refusedRetryMs } from './refusal.ts';
 import { defined } from '../../lib/defined.ts';
 
 const byPackage = 'build-by-package';
@@ -83,7 +84,11 @@ async function stage(context: Context, live: Stored<CFBuild>): Promise<Result | 
     const current = context.stores.of(kinds.build).get(live.metadata.namespace, live.metadata.name) ?? live;
     if (error instanceof TerminalError) return fail(context, current, reasons.buildFailed, error.message);
     if (error instanceof WaitingError) await write(context, current, { state: 'STAGING' }, [notReady(error)]);
-    throw error;
+    const refusal = buildRefusal(context, current, error);
+    if (refusal === undefined) throw error;
+    if (refusal.isFinal) return fail(context, current, refusal.failure.reason, refusal.message);
+    await write(context, current, { state: 'STAGING' }, [staging(refusal.message), readyStatement]);
+    return { requeueAfterMs: refusedRetryMs };
   }
 }
 

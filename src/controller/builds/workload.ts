@@ -10,7 +10,6 @@ import { conditionTypes, kinds, labels, places, reasons } from '../../lib/api/gr
 import { pullRepository } from '../../lib/api/repositories.ts';
 import type { BuilderInfo, BuildFailure, BuildWorkload, BuildWorkloadStatus, Droplet } from '../../lib/api/types.generated.ts';
 import { buildsByApp } from '../relations.ts';
-import { latestEvent } from '../runtime/latest-event.ts';
 import { index, watch } from '../runtime/reconciler.ts';
 import type { Context, Reconciler, Stores } from '../runtime/reconciler.ts';
 import { TerminalError, WaitingError } from '../runtime/result.ts';
@@ -25,6 +24,7 @@ import { readFacts } from './droplet-facts.ts';
 import { withCause, withLastLines } from './last-lines.ts';
 import { outcomeOf } from './outcome.ts';
 import type { FailedBuild, WaitingBuild } from './outcome.ts';
+import { buildRefusal, podRefusal, refusedRetryMs } from './refusal.ts';
 import { releaseExport } from './release.ts';
 import type { DropletFacts, ExportReport } from './report.ts';
 import { appGuidOf, buildTimeoutSeconds, registrySecretName, roomPatienceSeconds, startBuild } from './start.ts';
@@ -120,7 +120,11 @@ async function start(context: Context, live: Stored<BuildWorkload>, tools: Build
   } catch (error) {
     if (error instanceof TerminalError) return fail(context, live, { failure: { reason: error.reason }, message: error.message });
     if (error instanceof WaitingError) await write(context, live, {}, [running(error.reason, error.message), notReady(error)]);
-    throw error;
+    const refusal = buildRefusal(context, live, error);
+    if (refusal === undefined) throw error;
+    if (refusal.isFinal) return fail(context, live, refusal);
+    await write(context, live, {}, [running(reasons.buildNotRunning, refusal.message), readyStatement]);
+    return { requeueAfterMs: refusedRetryMs };
   }
   await write(context, live, {}, [running(reasons.buildRunning, ''), readyStatement]);
   return { requeueAfterMs: podPatienceMs };
@@ -195,25 +199,11 @@ async function followJobWithoutPod(context: Context, live: Stored<BuildWorkload>
   }
   const age = context.now() - Date.parse(job.metadata.creationTimestamp ?? '');
   if (age > podPatienceMs) {
-    const refusal = await refusalOf(context, job);
-    if (refusal !== undefined && age > podPatienceMs * 3)
-      return fail(context, live, { failure: { reason: refusal.reason }, message: refusal.message });
+    const refusal = await podRefusal(context, job);
+    if (refusal !== undefined && age > podPatienceMs * 3) return fail(context, live, refusal);
     if (refusal !== undefined) await write(context, live, {}, [running(reasons.buildRunning, refusal.message), readyStatement]);
   }
   return { requeueAfterMs: pauseAfter(age) };
-}
-
-/** Why the Job makes no pod: a quota or a policy, which only an Event names. */
-async function refusalOf(context: Context, job: Stored<Job>): Promise<{ reason: string; message: string } | undefined> {
-  const { namespace: ns, uid } = job.metadata;
-  const event = await latestEvent(context, { ns, uid }, 'FailedCreate');
-  const said = event?.message;
-  if (said === undefined) return undefined;
-  const isQuota = said.includes('exceeded quota');
-  return {
-    reason: isQuota ? 'QuotaExceeded' : reasons.buildFailed,
-    message: `The build's pod cannot be made: ${said.replace(/^Error creating: /, '')}`,
-  };
 }
 
 async function succeed(context: Context, live: Stored<BuildWorkload>, pod: Stored<Pod>, report: ExportReport): Promise<Result | undefined> {

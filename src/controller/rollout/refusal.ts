@@ -4,15 +4,12 @@ import { conditionTypes, reasons } from '../../lib/api/group.ts';
 import type { Stored } from '../../lib/api/object.ts';
 import { refusalFor } from '../../lib/api/pod-refusal.ts';
 import type { AppWorkload, DeploymentStatus } from '../../lib/api/types.generated.ts';
-import { KubeError } from '../../lib/kube/errors.ts';
+import { refusedBy } from '../runtime/refused.ts';
 import { WaitingError } from '../runtime/result.ts';
 import type { Statement } from '../runtime/status.ts';
 
 /** Nothing reports when there is room again, or when the policy is another one. */
 const retryMs = 5_000;
-
-/** In the words of admission webhooks and of ValidatingAdmissionPolicies. */
-const deniedText = /denied (the )?request/;
 
 /** With this begins the text when a quota refuses a part of a new generation. When it refuses instances, the text names the pod first. */
 const quotaText = 'The quota of the space is used up: exceeded quota';
@@ -21,16 +18,12 @@ const quotaText = 'The quota of the space is used up: exceeded quota';
 export const isQuotaRefusal = ({ reason, message = '' }: Pick<DeploymentStatus, 'reason' | 'message'>): boolean =>
   reason === reasons.quotaExceeded && message.startsWith(quotaText);
 
-/** The answer itself. */
-const saidIn = (error: KubeError): string => error.body?.message ?? error.message;
-
 /** The refusal as something that the change waits for; undefined for every other error, such as a right that is missing. */
 export function refusalIn(error: unknown): WaitingError | undefined {
-  if (!(error instanceof KubeError)) return undefined;
-  const said = saidIn(error);
+  const said = refusedBy(error);
+  if (said === undefined) return undefined;
   const [, quota] = /exceeded quota(.*)/s.exec(said) ?? [];
   if (quota !== undefined) return new WaitingError(reasons.quotaExceeded, `${quotaText}${quota}`, retryMs);
-  if (!deniedText.test(said)) return undefined;
   return new WaitingError(reasons.generationRefused, `The cluster refuses to create the new version: ${said}`, retryMs);
 }
 
@@ -68,10 +61,11 @@ export function setRefusedBy(
   now: number,
 ): { statement: Statement; afterMs: number } | undefined {
   const refusal = refusalIn(error);
-  if (refusal === undefined || !(error instanceof KubeError)) return undefined;
+  const said = refusedBy(error);
+  if (refusal === undefined || said === undefined) return undefined;
   const { reason } = refusal;
   const before = setRefusalOf(workload, now);
-  const message = before?.reason === reason ? before.message : saidIn(error);
+  const message = before?.reason === reason ? before.message : said;
   const wantedMs = before === undefined || before.patienceMs > 0 ? setRetryMs : retryMs;
   const afterMs = workload.spec.instances === 0 ? unwantedSetRetryMs : wantedMs;
   return { statement: { type: conditionTypes.ready, status: 'False', reason, message }, afterMs };

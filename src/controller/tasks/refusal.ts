@@ -7,6 +7,7 @@ import { podRefusalFrom, podRefusalOf } from '../../lib/api/pod-refusal.ts';
 import type { TaskWorkload } from '../../lib/api/types.generated.ts';
 import { latestEvent } from '../runtime/latest-event.ts';
 import type { Context } from '../runtime/reconciler.ts';
+import { refusedBy } from '../runtime/refused.ts';
 import type { Result } from '../runtime/result.ts';
 import { conditionsWith, readyStatement, writeStatus, type Statement } from '../runtime/status.ts';
 
@@ -32,6 +33,15 @@ export const started: Statement = { type: conditionTypes.started, status: 'True'
 
 /** True for a Job that has no pod, and has had none. */
 const hasNone = ({ status = {} }: Stored<Job>): boolean => (status.active ?? 0) + (status.failed ?? 0) + (status.succeeded ?? 0) === 0;
+
+/** The run whose Job the cluster refuses: it waits, as one does whose pod is refused. @throws every other error */
+export async function awaitJob(context: Context, workload: Stored<TaskWorkload>, error: unknown): Promise<Result> {
+  const said = refusedBy(error);
+  if (said === undefined) throw error;
+  const conditions = conditionsWith(workload, notReady(podRefusalFrom(said, 'Job')));
+  await writeStatus(context, kinds.taskWorkload, workload, { ...workload.status, conditions });
+  return { requeueAfterMs: podPatienceMs };
+}
 
 /** The run of a released Job without a pod: it has started, and waits for its pod. */
 export async function awaitPod(context: Context, workload: Stored<TaskWorkload>, job: Stored<Job>): Promise<Result | undefined> {

@@ -18,7 +18,7 @@ import { conditionsWith, readyStatement, writeStatus, type Statement } from '../
 import { wholeOf } from '../runtime/whole.ts';
 import { splitKey } from '../runtime/store.ts';
 import { failureOf, outputOf } from './kept.ts';
-import { awaitPod, started } from './refusal.ts';
+import { awaitJob, awaitPod, started } from './refusal.ts';
 import { hasStarted, openTask } from './state.ts';
 
 const keyOfTask = (object: Stored<Job> | Stored<Pod>): string[] => {
@@ -59,7 +59,11 @@ export const taskWorkloadReconciler: Reconciler = {
       const whole = await wholeOf(context, kinds.taskWorkload, workload);
       // The leader before may have made the Job, and the watch will bring the record of it.
       if (hasStarted(whole)) return undefined;
-      await context.cluster.create(jobType, buildTaskJob(whole), { signal: context.signal });
+      try {
+        await context.cluster.create(jobType, buildTaskJob(whole), { signal: context.signal });
+      } catch (error) {
+        return awaitJob(context, workload, error);
+      }
       await write(context, workload, started);
       return undefined;
     }

@@ -231,9 +231,14 @@ const ofBuilds: Readonly<Record<string, CauseCode>> = {
 /** What a build is said to be whose pod waits for a node for another reason than that none has room. */
 export const buildWithoutNode = 'The build gets no node';
 
+/** With this begins the text of a build whose Job, or whose pod, the cluster does not create. */
+export const buildRefused = 'The build cannot start';
+export const buildPodRefused = "The build's pod cannot be made";
+
 /** The code of a failed build. @param message the sentence of its condition */
 export function causeOfBuild(reason: string | undefined, message: string): CauseCode {
   if (message.includes('exceeded quota')) return 'quota';
+  if ([buildRefused, buildPodRefused].some((start) => message.startsWith(`${start}: `))) return causeOfRefusal(message);
   if (reason === reasons.unschedulable) return message.startsWith(buildWithoutNode) ? 'unknown' : causeOfScheduling(message);
   if (reason === reasons.buildFailed && message.includes('pod was ended (Evicted)')) return causeOfPodEnd('Evicted', message);
   // Of an image that is not built, but read from its registry.

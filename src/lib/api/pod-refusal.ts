@@ -6,12 +6,12 @@ import type { Condition, KubeObject } from './object.ts';
 
 type WithConditions = KubeObject & { status?: { conditions?: Condition[] } };
 
-/** Reason and sentence for what the Event of a Job says. The pod's name is left out: each try has another one. */
-export function podRefusalFrom(said: string): { reason: string; message: string } {
+/** Reason and sentence for what the Event of a Job says, or the API server of the Job itself. The pod's name is left out: each try has another one. */
+export function podRefusalFrom(said: string, refused: 'pod' | 'Job' = 'pod'): { reason: string; message: string } {
   const [quota] = /exceeded quota.*/s.exec(said) ?? [];
   if (quota !== undefined) return { reason: reasons.quotaExceeded, message: `The quota of the space is used up: ${quota}` };
   const why = said.replace(/^Error creating: /, '').replace(/^pods "[^"]*"/, 'the pod');
-  return { reason: reasons.podRefused, message: `The cluster refuses to create the pod: ${why}` };
+  return { reason: reasons.podRefused, message: `The cluster refuses to create the ${refused}: ${why}` };
 }
 
 /** The condition Ready when it says that a quota refuses what the object needs, or that something else does for `reason`; undefined otherwise. */

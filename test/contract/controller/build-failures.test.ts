@@ -197,6 +197,45 @@ test('a build for which no node has room leaves no pod that waits for one', asyn
   await scene.until(() => expect(cluster.peek(secretType, 's-1', 'b-1-registry')).toBeUndefined());
 });
 
+describe('a build', () => {
+  const quota = 'is forbidden: exceeded quota: q, requested: count/secrets=1, used: count/secrets=9, limited: count/secrets=9';
+  const policy = "is forbidden: ValidatingAdmissionPolicy 'p' with binding 'p' denied request: no Jobs";
+  const refuse = (kind: string, said: string): void => {
+    cluster.intercept = (verb, type, name) => {
+      if (verb === 'create' && type.kind === kind && name.startsWith('b-2'))
+        throw apiError(403, 'Forbidden', `${type.plural} "${name}" ${said}`);
+    };
+  };
+  const second = () => cluster.peek(kinds.build, 's-1', 'b-2')?.status;
+  const awaited = () => scene.condition(kinds.build, 's-1', 'b-2', 'Staging')?.message;
+
+  test.each([
+    ['Job', policy, 'admission'],
+    ['Job', quota, 'quota'],
+    ['Secret', quota, 'quota'],
+    ['BuildWorkload', policy, 'admission'],
+  ])('whose %s is refused says why at once, and fails when that lasts: %s', async (kind, said, cause) => {
+    refuse(kind, said);
+    await startBuild(cluster, { guid: 'b-2' });
+    await scene.until(() => expect(awaited()).toContain(said));
+    expect(second()?.state).toBe('STAGING');
+    scene.pass(8_000);
+    await scene.until(() => expect(second()?.state).toBe('FAILED'));
+    expect(second()?.failure?.cause).toBe(cause);
+    expect(scene.condition(kinds.build, 's-1', 'b-2', 'Succeeded')?.message).toMatch(/^The build cannot start: .* "b-2/);
+    expect(cluster.peek(jobType, 's-1', 'b-2')).toBeUndefined();
+  });
+
+  test('whose Job is refused for a moment goes on', async () => {
+    refuse('Job', policy);
+    await startBuild(cluster, { guid: 'b-2' });
+    await scene.until(() => expect(awaited()).toContain('no Jobs'));
+    cluster.intercept = () => undefined;
+    await scene.until(() => expect(cluster.peek(jobType, 's-1', 'b-2')).toBeDefined());
+    await scene.until(() => expect(awaited()).toBe(''));
+  });
+});
+
 test('a build that is refused before anything runs has its cause, and no lines that could be lost', async () => {
   await startBuild(cluster, { guid: 'b-2', buildpacks: ['cobol'] });
   await scene.until(() => expect(cluster.peek(kinds.build, 's-1', 'b-2')?.status?.state).toBe('FAILED'));

@@ -2,7 +2,22 @@
 
 import { expect, test } from 'vitest';
 import { eventType, jobType } from '../../../src/lib/api/core.ts';
-import { cluster, condition, endJob, ended, givePod, job, jobsMade, ns, releasedTask, until, useTaskScene } from './task-scene.ts';
+import { apiError } from '../../support/memory-cluster.ts';
+import {
+  cluster,
+  condition,
+  endJob,
+  ended,
+  givePod,
+  job,
+  jobsMade,
+  makeApp,
+  makeTask,
+  ns,
+  releasedTask,
+  until,
+  useTaskScene,
+} from './task-scene.ts';
 
 useTaskScene();
 
@@ -52,4 +67,24 @@ test('a refusal of before is not told of a task whose pod has ended', async () =
   await endJob('task-done', 'Failed');
   await until(() => expect(condition('task-done', 'Failed')?.status).toBe('True'));
   expect(condition('task-done', 'Ready')?.status).toBe('True');
+});
+
+test('a task whose Job is refused waits, says why, and runs when it is taken', async () => {
+  await makeApp();
+  cluster.intercept = (verb, type, name) => {
+    if (verb === 'create' && type.plural === jobType.plural)
+      throw apiError(403, 'Forbidden', `jobs.batch "${name}" is forbidden: exceeded quota: q, requested: count/jobs.batch=1`);
+  };
+  await makeTask('task-full');
+  const message = 'The quota of the space is used up: exceeded quota: q, requested: count/jobs.batch=1';
+  await until(() => expect(condition('task-full', 'Ready')).toMatchObject({ status: 'False', reason: 'QuotaExceeded', message }));
+  cluster.intercept = (verb, type, name) => {
+    if (verb === 'create' && type.plural === jobType.plural)
+      throw apiError(403, 'Forbidden', `admission webhook "p" denied the request: no ${name}`);
+  };
+  const denied = 'The cluster refuses to create the Job: admission webhook "p" denied the request: no task-full';
+  await until(() => expect(condition('task-full', 'Ready')).toMatchObject({ reason: 'PodRefused', message: denied }));
+  cluster.intercept = () => undefined;
+  await until(() => expect(condition('task-full', 'Ready')?.status).toBe('True'));
+  expect(jobsMade()).toEqual(['task-full']);
 });

@@ -1,0 +1,42 @@
+// A build that the cluster does not let start: a quota or a policy refuses its Job, its pod, or something that the Job needs.
+
+import { buildPodRefused, buildRefused } from '../../lib/api/causes.ts';
+import type { Job } from '../../lib/api/core.ts';
+import { reasons } from '../../lib/api/group.ts';
+import type { KubeObject, Stored } from '../../lib/api/object.ts';
+import { causesSeenOn } from '../instances/first-sight.ts';
+import { latestEvent } from '../runtime/latest-event.ts';
+import type { Context } from '../runtime/reconciler.ts';
+import { refusedBy } from '../runtime/refused.ts';
+import type { FailedBuild } from './outcome.ts';
+
+/** A policy may look something up that does not answer for a moment, and a quota gets room: a refused build is tried again for so long. */
+const patienceMs = 8_000;
+export const refusedRetryMs = 1_000;
+
+export interface BuildRefusal extends FailedBuild {
+  /** It has lasted so long that the build fails. */
+  isFinal: boolean;
+}
+
+/** The refusal to create something for a build or its workload; undefined for every other error. */
+export function buildRefusal(context: Context, starting: Stored<KubeObject>, error: unknown): BuildRefusal | undefined {
+  const said = refusedBy(error);
+  if (said === undefined) return undefined;
+  const now = context.now();
+  const since = causesSeenOn(context, starting.metadata.uid, now).firstSeen('refused');
+  return { ...failureOf(said), message: `${buildRefused}: ${said}`, isFinal: now - since >= patienceMs };
+}
+
+/** Why the Job makes no pod: a quota or a policy, which only an Event names. */
+export async function podRefusal(context: Context, job: Stored<Job>): Promise<FailedBuild | undefined> {
+  const { namespace: ns, uid } = job.metadata;
+  const event = await latestEvent(context, { ns, uid }, 'FailedCreate');
+  const said = event?.message;
+  if (said === undefined) return undefined;
+  return { ...failureOf(said), message: `${buildPodRefused}: ${said.replace(/^Error creating: /, '')}` };
+}
+
+const failureOf = (said: string): Pick<FailedBuild, 'failure'> => ({
+  failure: { reason: said.includes('exceeded quota') ? reasons.quotaExceeded : reasons.buildFailed },
+});
