@@ -192,11 +192,13 @@ async function wait(context: Context, live: Stored<BuildWorkload>, pod: Stored<P
 }
 
 async function followJobWithoutPod(context: Context, live: Stored<BuildWorkload>, job: Stored<Job>): Promise<Result | undefined> {
-  const failed = job.status?.conditions?.find((condition) => condition.type === 'Failed' && condition.status === 'True');
-  if (failed !== undefined) {
-    const message = `The build's pod is gone: ${failed.message ?? failed.reason ?? 'deleted'}.`;
-    return failRun(context, live, undefined, { failure: { reason: reasons.buildFailed }, message });
-  }
+  const ended = (end: string) => job.status?.conditions?.find(({ type, status }) => type === end && status === 'True');
+  const fails = (message: string) => failRun(context, live, undefined, { failure: { reason: reasons.buildFailed }, message });
+  const failed = ended('Failed');
+  if (failed !== undefined) return fails(`The build's pod is gone: ${failed.message ?? failed.reason ?? 'deleted'}.`);
+  // The cache may not have the pod yet.
+  if (ended('Complete') !== undefined && !(await hasPod(context, live, job)))
+    return fails('The build ended well, but its pod was deleted before the controller had read which droplet it made.');
   const age = context.now() - Date.parse(job.metadata.creationTimestamp ?? '');
   if (age > podPatienceMs) {
     const refusal = await podRefusal(context, job);
@@ -204,6 +206,16 @@ async function followJobWithoutPod(context: Context, live: Stored<BuildWorkload>
     if (refusal !== undefined) await write(context, live, {}, [running(reasons.buildRunning, refusal.message), readyStatement]);
   }
   return { requeueAfterMs: pauseAfter(age) };
+}
+
+/** By the API server. */
+async function hasPod(
+  { cluster, signal }: Context,
+  { metadata: { namespace: ns, name } }: Stored<BuildWorkload>,
+  job: Stored<Job>,
+): Promise<boolean> {
+  const { items } = await cluster.list(podType, { ns, labelSelector: `${labels.buildWorkloadName}=${name}`, signal });
+  return items.some((pod) => !isOfEarlier(pod, job));
 }
 
 async function succeed(context: Context, live: Stored<BuildWorkload>, pod: Stored<Pod>, report: ExportReport): Promise<Result | undefined> {

@@ -144,6 +144,19 @@ describe('a build that failed', () => {
     expect(reads).toEqual([]);
   });
 
+  test('whose pod succeeded and is gone before its droplet was read says so', async () => {
+    await scene.until(() => expect(cluster.peek(jobType, 's-1', 'b-1')).toBeDefined());
+    await scene.stop();
+    const conditions = [{ type: 'Complete', status: 'True' }];
+    await cluster.mergePatch(jobType, 's-1', 'b-1', { status: { conditions } }, { subresource: 'status' });
+    scene = await startScene(cluster);
+    await failed();
+    expect(scene.condition(kinds.build, 's-1', 'b-1', 'Succeeded')?.message).toBe(
+      'The build ended well, but its pod was deleted before the controller had read which droplet it made.',
+    );
+    expect(failure()?.cause).toBe('build-failed');
+  });
+
   test('whose pod somebody deletes while it runs is not explained by how its containers end then', async () => {
     await runPod(scene, { source: running, registry: running, build: running });
     await scene.until(() => expect(cluster.peek(kinds.buildWorkload, 's-1', 'b-1')?.status?.conditions).toBeDefined());
