@@ -11,6 +11,7 @@ import { bindingRoot, buildInstanceEnv } from './pod-env.ts';
 import { ownerReference } from './metadata.ts';
 import { leaveLostNode } from './node-loss.ts';
 import { unprivilegedContainer } from './pod-security.ts';
+import { pullPolicyOf } from './pull-policy.ts';
 import { defined } from '../lib/defined.ts';
 import { defaultGraceSeconds } from '../lib/api/kf-info.ts';
 
@@ -59,8 +60,7 @@ function container(workload: Stored<AppWorkload>): Container {
   return {
     name: 'application',
     image: spec.image,
-    // Droplets are referenced by digest, so a cached image is always the right one.
-    imagePullPolicy: 'IfNotPresent',
+    imagePullPolicy: pullPolicyOf(spec.image),
     ...defined({ command: spec.command }),
     env: [...instanceEnv, ...(spec.env ?? [])] as NonNullable<Container['env']>,
     ports: ports.map((containerPort) => ({ containerPort })),

@@ -10,6 +10,7 @@ import { ownerReference } from './metadata.ts';
 import { leaveLostNode } from './node-loss.ts';
 import { bindingRoot, buildHomeEnv, buildTaskInstanceEnv, databaseUrlKey, literalCommand, vcapServicesKey } from './pod-env.ts';
 import { unprivilegedContainer } from './pod-security.ts';
+import { pullPolicyOf } from './pull-policy.ts';
 
 export interface TaskInput {
   app: Stored<CFApp>;
@@ -139,7 +140,7 @@ export function buildTaskJob(workload: Stored<TaskWorkload>): Job {
             {
               name: 'workload',
               image: spec.image,
-              imagePullPolicy: 'IfNotPresent',
+              imagePullPolicy: pullPolicyOf(spec.image),
               command: spec.command,
               env: envOf(workload),
               ...defined({

@@ -147,6 +147,13 @@ describe('push --docker-username', () => {
   });
 });
 
+it('a push of a tag that the controller could not read is not unchanged: the tag may have moved', async () => {
+  scene.droplet = { registry: { image } };
+  await scene.ok('push', 'shop', '-o', image);
+  expect((await scene.ok('push', 'shop', '-o', image)).stdout).not.toContain('unchanged');
+  expect(scene.packageThatRuns()).toBe(nameOf(scene.packages()[1]));
+});
+
 describe('without CF_DOCKER_PASSWORD', () => {
   const asked = 'Environment variable CF_DOCKER_PASSWORD not set.\nDocker password> \n';
 

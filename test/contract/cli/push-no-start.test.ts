@@ -276,12 +276,12 @@ describe('restage builds what was pushed last:', () => {
 
   it('an image that was pushed again and that runs', async () => {
     const image = (version: number): string[] => ['push', 'shop', '-o', `registry.example.com/shop:${version}`];
-    scene.droplet = { registry: { image: 'one' } };
+    scene.droplet = { registry: { image: 'registry.example.com/shop@sha256:1' } };
     await scene.ok(...image(1));
     const one = scene.packageThatRuns();
     scene.droplet = 'fails';
     expect((await scene.cli.run(image(2))).code).toBe(1);
-    scene.droplet = { registry: { image: 'one' } };
+    scene.droplet = { registry: { image: 'registry.example.com/shop@sha256:1' } };
     for (let time = 1; time <= 2; time += 1) expect((await scene.ok(...image(1))).stdout).toContain('unchanged');
     expect(await restaged()).toBe(one);
     await scene.ok(...image(3), '--no-start');

@@ -195,6 +195,17 @@ describe('the StatefulSet', () => {
     });
   });
 
+  test('asks the registry for an image without a digest at each start', () => {
+    const { spec } = workload();
+    const containers = (image: string) => {
+      const sidecars = [{ name: 'proxy', command: ['proxy'] }];
+      const pod = buildStatefulSet({ ...workload(), spec: { ...spec, image, sidecars } }).spec?.template.spec;
+      return [...(pod?.containers ?? []), ...(pod?.initContainers ?? [])].map(({ imagePullPolicy }) => imagePullPolicy);
+    };
+    expect(containers('r/app:latest')).toEqual(['Always', 'Always']);
+    expect(containers('r/app:1@sha256:2')).toEqual(['IfNotPresent', 'IfNotPresent']);
+  });
+
   test('has variables that refer to the instance after those that define it', () => {
     const names = (containerOf(workload({ env: [{ name: 'VCAP_APPLICATION', value: '$(CF_INSTANCE_INDEX)' }] }))?.env ?? []).map(
       ({ name }) => name,

@@ -128,6 +128,13 @@ describe('a task whose pod waited for a node for a minute', () => {
   });
 });
 
+test('a task asks the registry for an image without a digest', () => {
+  expect(cluster.peek(jobType, ns, 't-1')?.spec?.template.spec?.containers[0]).toMatchObject({
+    image: 'shop:1',
+    imagePullPolicy: 'Always',
+  });
+});
+
 test('a task does not fail for the time that passed until kubelets have reported what happened while the API server was away', async () => {
   await waitFor('ErrImagePull', 'connection reset');
   now += 9 * seconds;

@@ -14,6 +14,7 @@ import type { SourceListing } from '../../source/listing.ts';
 import { readOrigin } from '../../source/origin.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { buildPackage } from '../../../templates/build.ts';
+import { hasDigest } from '../../../templates/pull-policy.ts';
 import type { AppFollower } from './app-follower.ts';
 import { buildKey, reusableBuild } from '../builds/build-key.ts';
 import { waitForBuild } from '../builds/build.ts';
@@ -234,9 +235,11 @@ async function putBack({ session }: ArtifactInput, kept: KeptCredential | undefi
   });
 }
 
-/** What a pod needs to know of a droplet that is an image. */
+/** What a pod needs to know of a droplet that is an image. The controller could not read one without a digest, so its tag may have moved. */
 const runsSame = (one: Stored<CFBuild>, other: Stored<CFBuild>): boolean =>
-  dropletImage(one) === dropletImage(other) && secretsOf(one.status?.droplet) === secretsOf(other.status?.droplet);
+  hasDigest(dropletImage(one) ?? '') &&
+  dropletImage(one) === dropletImage(other) &&
+  secretsOf(one.status?.droplet) === secretsOf(other.status?.droplet);
 
 const secretsOf = (source: { registry: { imagePullSecrets?: { name: string }[] } } | undefined): string =>
   (source?.registry.imagePullSecrets ?? []).map(({ name }) => name).join();
