@@ -195,15 +195,16 @@ describe('the StatefulSet', () => {
     });
   });
 
-  test('asks the registry for an image without a digest at each start', () => {
+  test('asks the registry for the latest image at each start, and for no other that the node has', () => {
     const { spec } = workload();
     const containers = (image: string) => {
       const sidecars = [{ name: 'proxy', command: ['proxy'] }];
       const pod = buildStatefulSet({ ...workload(), spec: { ...spec, image, sidecars } }).spec?.template.spec;
       return [...(pod?.containers ?? []), ...(pod?.initContainers ?? [])].map(({ imagePullPolicy }) => imagePullPolicy);
     };
-    expect(containers('r/app:latest')).toEqual(['Always', 'Always']);
-    expect(containers('r/app:1@sha256:2')).toEqual(['IfNotPresent', 'IfNotPresent']);
+    for (const image of ['r/app:latest', 'r:5000/app', 'app']) expect(containers(image)).toEqual(['Always', 'Always']);
+    for (const image of ['r:5000/app:1', 'app:1', 'r/app@sha256:2', 'r/app:latest@sha256:2'])
+      expect(containers(image)).toEqual(['IfNotPresent', 'IfNotPresent']);
   });
 
   test('has variables that refer to the instance after those that define it', () => {

@@ -128,10 +128,10 @@ describe('a task whose pod waited for a node for a minute', () => {
   });
 });
 
-test('a task asks the registry for an image without a digest', () => {
+test('a task takes an image that the node has', () => {
   expect(cluster.peek(jobType, ns, 't-1')?.spec?.template.spec?.containers[0]).toMatchObject({
     image: 'shop:1',
-    imagePullPolicy: 'Always',
+    imagePullPolicy: 'IfNotPresent',
   });
 });
 
