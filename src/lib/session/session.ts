@@ -14,6 +14,7 @@ import type { Report } from '../events.ts';
 import { kfVersion } from '../version.ts';
 import { checkingWrites } from './checked-writes.ts';
 import { findOrg, findSpace } from './places.ts';
+import { assertReadable, explainPin, pinned, type PinOptions } from './pin.ts';
 import {
   readStored,
   saveState,
@@ -28,23 +29,18 @@ import { findUser, hintOfOtherUser, rememberUser, type Who } from './who.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-export interface SessionOptions {
+export interface SessionOptions extends PinOptions {
   needs: 'cluster' | 'org' | 'space';
   env: Env;
   signal: AbortSignal;
-  /** The name of the program as it was started, for hints. */
-  bin: string;
   report: Report;
   /** Receives the lines of `-v` and CF_TRACE=true. */
   trace: (line: string) => void;
-  /** `--context`, `--org`, `--space` or their variables. */
-  context?: string | undefined;
+  /** `--org` and `--space`, or their variables. */
   org?: string | undefined;
   space?: string | undefined;
   /** A user of the kubeconfig in place of the saved one or the context's own. */
   kubeconfigUser?: string | undefined;
-  /** For commands that set the target: a changed context is not an error. */
-  ignorePin?: boolean | undefined;
   /** For commands that install kf, or check the releases themselves. */
   acceptsAnyRelease?: boolean | undefined;
 }
@@ -99,40 +95,11 @@ export interface SpaceSession extends OrgSession {
   readonly space: NameAndGuid;
 }
 
-/** The saved state, if it belongs to this cluster. @throws KfError when the saved context now leads to another one */
-function pinned(stored: TargetState, cluster: Cluster, options: SessionOptions): TargetState {
-  const { context, server } = cluster.identity;
-  if (stored.context !== context) return { context, server };
-  if (stored.server === server || stored.server === undefined) return { ...stored, server };
-  if (options.ignorePin === true || options.context !== undefined) return { context, server };
-  throw new KfError('conflict', `The target is the cluster at ${stored.server}, but context '${context}' now leads to ${server}.`, {
-    hints: [`${options.bin} target -o ORG -s SPACE`, `${options.bin} api ${context}`],
-  });
-}
-
-/** Explains that the saved context is missing in this kubeconfig: where the name comes from, and how to choose another one. */
-function explainPin(error: KfError, stored: TargetState, bin: string): KfError {
-  const { missingContext } = error.details;
-  if (missingContext === undefined || missingContext !== stored.context) return error;
-  return new KfError('usage', `The target is context '${stored.context}'. ${error.message}`, {
-    hints: [`${bin} api CONTEXT`, `${bin} api --unset`, ...error.hints],
-    details: error.details,
-  });
-}
-
 const noOrg = (bin: string, why?: string): KfError =>
   new KfError('usage', `No org targeted, use '${bin} target -o ORG' to target an org.`, {
     hints: why === undefined ? [] : [why, withoutStateHint],
   });
 const noSpace = (bin: string): KfError => new KfError('usage', `No space targeted, use '${bin} target -s SPACE' to target a space.`);
-
-/** The saved cluster is unknown, so any cluster could be the wrong one. */
-function assertReadable({ problem }: StoredTarget, options: SessionOptions): void {
-  if (problem === undefined || options.ignorePin === true || options.context !== undefined) return;
-  throw new KfError('conflict', `The saved target cannot be used: ${problem}`, {
-    hints: [`${options.bin} target -o ORG -s SPACE`, withoutStateHint],
-  });
-}
 
 export async function openSession(options: SessionOptions): Promise<Session> {
   const { env } = options;
