@@ -31,7 +31,7 @@ export const causeMeanings = {
   'command-not-found': 'the start command does not exist',
   quota: 'a quota is used up',
   'no-room': 'no node can run the instance',
-  admission: 'a policy of the cluster refuses the instance',
+  admission: 'a policy of the cluster refuses it',
   volume: 'a volume cannot be mounted',
   'node-lost': 'the node of the instance does not answer',
   'route-taken': 'another route has this host and path',

@@ -89,15 +89,15 @@ describe('kf that was started as cf', () => {
     [['curl', '-X', 'POST', '/v3/organizations'], 'Use instead: cf create-org ORG.'],
     [['target', '-s', 'example-space'], '   cf target -o ORG -s SPACE\n'],
     [['rotate', 'password'], '   cf rotate registry-key\n'],
-    [['app', 'nothing', ...place], '   cf apps\n'],
+    [['app', 'nothing', ...place], `   cf apps ${place.join(' ')}\n`],
     [['app', 'fallen', ...place], "then 'cf restart' it."],
     [['start', 'unbuilt', ...place], "   In the folder of the app's source: cf push unbuilt\n"],
     [['restage', 'unbuilt', ...place], "   In the folder of the app's source: cf push unbuilt\n"],
     [['push', 'new', '--no-manifest', '--docker-image', 'registry.example.com/a:1', ...place, '--json'], `"cf apps ${place.join(' ')}"`],
-    [['bind-service', 'unbuilt', 'nothing', ...place], '   cf services\n'],
+    [['bind-service', 'unbuilt', 'nothing', ...place], `   cf services ${place.join(' ')}\n`],
     [['set-env', 'x', 'A', 'b', '--org', 'exampel-org', '--space', 'x'], '   cf orgs\n'],
     [['create-space', 'x', '-o', 'nowhere'], '   cf orgs\n'],
-    [['map-route', 'unbuilt', 'nowhere.example.com', ...place], '   cf domains\n'],
+    [['map-route', 'unbuilt', 'nowhere.example.com', ...place], '   cf domains --org example-org\n'],
     [['orgs', '--context', 'nowhere'], 'kubectl config get-contexts'],
   ])('%j: hints say cf', async (argv, hint) => {
     const said = await outputOf(argv);
