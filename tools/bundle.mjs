@@ -290,6 +290,14 @@ const onlyInTheCli = {
   },
 };
 
+/** kf measures with counters, gauges and histograms. What else prom-client can do needs OpenTelemetry and t-digests, 60 KiB of the ConfigMap. */
+const onlyUsedMetrics = {
+  name: 'only-used-metrics',
+  setup({ onLoad }) {
+    onLoad({ filter: /prom-client\/lib\/(defaultMetrics|summary|pushgateway|cluster)\.js$/ }, () => ({ contents: '', loader: 'js' }));
+  },
+};
+
 /** The controller loads the library for certificates, 170 KiB, only when it makes one. */
 const certificatesApart = {
   name: 'certificates-apart',
@@ -317,7 +325,7 @@ async function bundlePrograms() {
         target: 'node24',
         entryPoints: [path.join(root, entry)],
         outfile: path.join(dist, 'controller', `${name}.mjs`),
-        plugins: [onlyInTheCli, certificatesApart],
+        plugins: [onlyInTheCli, onlyUsedMetrics, certificatesApart],
       }),
     );
   }
