@@ -273,10 +273,15 @@ export abstract class KfCommand<T> extends Command {
   }
 
   async #explained(error: KfError): Promise<KfError> {
-    if (this.#session === undefined) return error;
-    const explained = this.#statics.isAboutInstallation ? error : await this.#session.explain(error);
+    const session = this.#statics.isAboutInstallation ? undefined : this.#session;
+    const explained = session === undefined ? error : await session.explain(error);
     changeHints(explained, await this.#samePlace());
     return explained;
+  }
+
+  /** The rest of the command is about another place than its session. */
+  protected goOnIn(place: GivenPlace): void {
+    this.#given = { ...this.#given, ...place };
   }
 
   /** Changes commands so that they act where this one acts. */

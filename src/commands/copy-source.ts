@@ -6,6 +6,7 @@ import type { AppDetails, PackageSummary } from '../lib/api/results.ts';
 import type { SpaceSession } from '../lib/session/session.ts';
 import { rolloutOf, type RolloutOptions } from '../lib/api/rollout.ts';
 import { rolloutOptions } from '../lib/cf/rollout.ts';
+import { defined } from '../lib/defined.ts';
 import { renderApp, renderRest, renderWait } from '../lib/views/apps.ts';
 import { line } from '../lib/views/block.ts';
 
@@ -56,6 +57,7 @@ export default class CopySource extends KfCommand<Result> {
       this.ok();
       return { package: made };
     }
+    this.goOnIn(defined({ org: organization, space }));
     return { package: made, app: await this.#restart(there, to, { wait: !noWait, rollout }) };
   }
 

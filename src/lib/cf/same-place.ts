@@ -35,14 +35,16 @@ const lookedAt = new Map(
   ),
 );
 
-/** A hint that is only a command, and no sentence. */
-const onlyCommand = /^(?:kubectl )?[ck]f \w[^`',;]*[^`',;.]$/;
+/** A command, perhaps with variables before it. */
+const onlyCommand = /^(?:[A-Z_]+=\S+ )*(?:kubectl )?[ck]f \w[^`',;]*[^`',;.]$/;
 
 /**
- * Adds the place that was given to a hint that is a command, as far as that command looks at it.
- * @param hint such as `kf why shop`; other texts stay
+ * Adds the place that was given to a hint that is a command, or ends with one after a colon, as far as that command looks at it.
+ * @param hint such as `kf why shop` or `Set it in the manifest, then: kf push shop`; other texts stay
  */
 export function inSamePlace(hint: string, place: GivenPlace): string {
+  const colon = hint.lastIndexOf(': ');
+  if (colon > 0) return `${hint.slice(0, colon + 2)}${inSamePlace(hint.slice(colon + 2), place)}`;
   if (!onlyCommand.test(hint)) return hint;
   const words = hint.split(' ');
   const name = words[words.findIndex((word) => word === 'kf' || word === 'cf') + 1] ?? '';

@@ -360,6 +360,14 @@ describe('copy-source', () => {
     expect(scene.builds()).toHaveLength(1);
     const again = await scene.ok('copy-source', 'shop', 'copy', '-s', 'other', '-o', 'example-org', '--no-restart', '--json');
     expect(JSON.parse(again.stdout)).toMatchObject({ status: 0, result: { package: { state: 'ready' } } });
+    // What fails there is looked at there.
+    const failing = run(...copy, '-s', 'other');
+    await expect.poll(() => scene.builds()).toHaveLength(2);
+    const build = scene.builds().find(({ metadata }) => metadata.namespace === 'other-guid');
+    const succeeded = { type: 'Succeeded', status: 'False', reason: 'BuildFailed', message: 'It broke.', lastTransitionTime: '' };
+    const status = { state: 'FAILED', conditions: [succeeded] };
+    await scene.cluster.memory.mergePatch(kinds.build, 'other-guid', nameOf(build), { status }, { subresource: 'status' });
+    expect((await failing).stderr).toMatch(/\n {3}kf logs copy --recent --space other\n/);
   });
 
   it('copies the image of an app that runs images, and refuses an app of the other kind', async () => {

@@ -30,8 +30,9 @@ it('a failure advises commands that act in the place that it was given', async (
 });
 
 it('a failure about that place itself does not', async () => {
-  const { stderr } = await scene.cli.run(['apps', '--space', 'nope']);
+  const { stderr } = await scene.cli.run(['apps', '--org', 'example-org', '--space', 'nope'], elsewhere);
   expect(stderr).toContain("Space 'nope' not found");
+  expect(stderr).toContain('\n   kf spaces --org example-org\n');
   expect(stderr).not.toContain('--space nope');
 });
 

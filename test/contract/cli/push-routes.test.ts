@@ -148,6 +148,13 @@ describe('a default route that is not the name of its app', () => {
     expect(routes.map(({ spec }) => spec.destinations)).toEqual([[expect.anything(), expect.anything()]]);
   });
 
+  it('it may be one that the manifest gives to another app too', async () => {
+    const old = { name: 'my_app-old', docker: { image }, routes: [{ route: address }] };
+    const applications = [{ name: 'my_app', docker: { image }, 'default-route': true }, old];
+    await writeFile(path.join(scene.cli.home, 'manifest.yml'), JSON.stringify({ applications }));
+    await scene.ok('apply-manifest', '-f', 'manifest.yml');
+  });
+
   it.each([['push'], ['apply-manifest']])('two apps of a manifest have no default route in common: %s', async (command) => {
     const applications = ['my-app', 'my_app'].map((name) => ({ name, docker: { image }, 'default-route': true }));
     await writeFile(path.join(scene.cli.home, 'manifest.yml'), JSON.stringify({ applications }));

@@ -15,13 +15,20 @@ describe('a hint that is a command', () => {
     ['kf orgs', 'kf orgs --context prod'],
     ['kf setup --context prod', 'kf setup --context prod'],
     ['kf target -o ORG -s SPACE', 'kf target -o ORG -s SPACE'],
+    ['CF_STARTUP_TIMEOUT=10 cf start shop', "CF_STARTUP_TIMEOUT=10 cf start shop --context prod --org 'my org' --space dev"],
+    ['Set it in the manifest, then: kf push shop', "Set it in the manifest, then: kf push shop --context prod --org 'my org' --space dev"],
+    ['Or a larger quota: kf org-quota q', 'Or a larger quota: kf org-quota q --context prod'],
   ])('such as %s acts in the same place', (hint, after) => {
     expect(inSamePlace(hint, everywhere)).toBe(after);
   });
 
   test('is unchanged without a place that was given, and so are sentences and programs of others', () => {
     expect(inSamePlace('kf why shop', {})).toBe('kf why shop');
-    for (const text of ['kubectl get pods', 'Or a larger quota: kf org-quota q', 'kf scale shop -i NUMBER, or stop others.'])
+    for (const text of [
+      'kubectl get pods',
+      'Or make room: kf scale shop -i NUMBER, or stop others.',
+      'CF_STAGING_TIMEOUT=4 gives it 4 minutes.',
+    ])
       expect(inSamePlace(text, everywhere)).toBe(text);
   });
 });

@@ -65,7 +65,9 @@ export function assertDefaultRoutesDiffer(apps: readonly PlannedRoutes[]): void 
   for (const { plan, checked } of apps) {
     const [place] = checked.routes;
     if (place === undefined || !isDefault(plan) || !isRenamed(plan)) continue;
-    const other = apps.find((app) => app.plan !== plan && app.checked.routes.some((one) => url(one) === url(place)));
+    const other = apps.find(
+      (app) => app.plan !== plan && isOther(plan, app.plan.name) && app.checked.routes.some((one) => url(one) === url(place)),
+    );
     if (other !== undefined) throw taken(plan, place, other.plan.name);
   }
 }
