@@ -1,13 +1,14 @@
 // A build that the cluster does not let start: a quota or a policy refuses its Job, its pod, or something that the Job needs.
 
-import { buildPodRefused, buildRefused } from '../../lib/api/causes.ts';
+import { buildPodRefused, buildRefused, causeOfBuild } from '../../lib/api/causes.ts';
 import type { Job } from '../../lib/api/core.ts';
 import { reasons } from '../../lib/api/group.ts';
-import type { KubeObject, Stored } from '../../lib/api/object.ts';
+import type { Stored } from '../../lib/api/object.ts';
 import { causesSeenOn } from '../instances/first-sight.ts';
 import { latestEvent } from '../runtime/latest-event.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import { refusedBy } from '../runtime/refused.ts';
+import type { WithStatus } from '../runtime/status.ts';
 import type { FailedBuild } from './outcome.ts';
 
 /** A policy may look something up that does not answer for a moment, and a quota gets room: a refused build is tried again for so long. */
@@ -19,13 +20,25 @@ export interface BuildRefusal extends FailedBuild {
   isFinal: boolean;
 }
 
-/** The refusal to create something for a build or its workload; undefined for every other error. */
-export function buildRefusal(context: Context, starting: Stored<KubeObject>, error: unknown): BuildRefusal | undefined {
+/**
+ * The refusal to create something for a build or its workload; undefined for every other error. Until it is final, the text stays as it was first: one that
+ * differs with every try would start the next one.
+ */
+export function buildRefusal(context: Context, starting: Stored<WithStatus>, error: unknown): BuildRefusal | undefined {
   const said = refusedBy(error);
   if (said === undefined) return undefined;
   const now = context.now();
   const since = causesSeenOn(context, starting.metadata.uid, now).firstSeen('refused');
-  return { ...failureOf(said), message: `${buildRefused}: ${said}`, isFinal: now - since >= patienceMs };
+  const message = `${buildRefused}: ${said}`;
+  const isFinal = now - since >= patienceMs;
+  return { ...failureOf(said), message: (isFinal ? undefined : toldBefore(starting, message)) ?? message, isFinal };
+}
+
+/** What the status says of an earlier refusal with the same cause. */
+function toldBefore({ status }: Stored<WithStatus>, message: string): string | undefined {
+  const cause = causeOfBuild(undefined, message);
+  const told = status?.conditions?.find((condition) => condition.message.startsWith(`${buildRefused}: `))?.message;
+  return told !== undefined && causeOfBuild(undefined, told) === cause ? told : undefined;
 }
 
 /** Why the Job makes no pod: a quota or a policy, which only an Event names. */

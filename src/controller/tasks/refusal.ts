@@ -15,6 +15,9 @@ import { conditionsWith, readyStatement, writeStatus, type Statement } from '../
 const podPatienceMs = 3_000;
 const longestPauseMs = 60_000;
 
+/** The pause before the next look at something that has lasted for so long already: a tenth of that time, from 3 s to 60 s. */
+const pauseAfter = (lastedMs: number): number => Math.min(longestPauseMs, Math.max(podPatienceMs, lastedMs / 10));
+
 /** Of a run: that it goes on, or why its pod is refused. */
 export function readinessOf(workload: TaskWorkload): Statement {
   const refused = podRefusalOf(workload);
@@ -34,13 +37,18 @@ export const started: Statement = { type: conditionTypes.started, status: 'True'
 /** True for a Job that has no pod, and has had none. */
 const hasNone = ({ status = {} }: Stored<Job>): boolean => (status.active ?? 0) + (status.failed ?? 0) + (status.succeeded ?? 0) === 0;
 
-/** The run whose Job the cluster refuses: it waits, as one does whose pod is refused. @throws every other error */
+/**
+ * The run whose Job the cluster refuses: it waits, as one does whose pod is refused. The text stays as it was first: one that differs with every try would
+ * start the next one. @throws every other error
+ */
 export async function awaitJob(context: Context, workload: Stored<TaskWorkload>, error: unknown): Promise<Result> {
   const said = refusedBy(error);
   if (said === undefined) throw error;
-  const conditions = conditionsWith(workload, notReady(podRefusalFrom(said, 'Job')));
+  const refused = podRefusalFrom(said, 'Job');
+  const before = podRefusalOf(workload);
+  const conditions = conditionsWith(workload, notReady(before?.reason === refused.reason ? before : refused));
   await writeStatus(context, kinds.taskWorkload, workload, { ...workload.status, conditions });
-  return { requeueAfterMs: podPatienceMs };
+  return { requeueAfterMs: pauseAfter(context.now() - Date.parse(workload.metadata.creationTimestamp ?? '')) };
 }
 
 /** The run of a released Job without a pod: it has started, and waits for its pod. */
@@ -56,5 +64,5 @@ export async function awaitPod(context: Context, workload: Stored<TaskWorkload>,
     conditions: conditionsWith(workload, started, ready),
   });
   if (!hasNone(job)) return undefined;
-  return { requeueAfterMs: isLate ? Math.min(longestPauseMs, Math.max(podPatienceMs, age / 10)) : podPatienceMs - age };
+  return { requeueAfterMs: isLate ? pauseAfter(age) : podPatienceMs - age };
 }

@@ -1,5 +1,6 @@
 // What is kept of a build that failed, so that its cause can be read when its pod is gone.
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { jobType, secretType } from '../../../src/lib/api/core.ts';
 import { kinds } from '../../../src/lib/api/group.ts';
@@ -237,6 +238,21 @@ describe('a build', () => {
     expect(second()?.failure?.cause).toBe(cause);
     expect(scene.condition(kinds.build, 's-1', 'b-2', 'Succeeded')?.message).toMatch(/^The build cannot start: .* "b-2/);
     expect(cluster.peek(jobType, 's-1', 'b-2')).toBeUndefined();
+  });
+
+  test.each(['Job', 'BuildWorkload'])('whose %s is refused in other words at each try is not tried again at once', async (kind) => {
+    let tries = 0;
+    cluster.intercept = (verb, type, name) => {
+      if (verb !== 'create' || type.kind !== kind || !name.startsWith('b-2')) return;
+      tries += 1;
+      throw apiError(403, 'Forbidden', `admission webhook "p" denied the request: request ${String(tries)}`);
+    };
+    await startBuild(cluster, { guid: 'b-2' });
+    await scene.until(() => expect(awaited()).toContain('denied the request: request 1'));
+    await sleep(500);
+    // The write of the condition wakes the build once.
+    expect(tries).toBeLessThanOrEqual(2);
+    expect(awaited()).toMatch(/request 1$/);
   });
 
   test('whose Job is refused for a moment goes on', async () => {

@@ -1,5 +1,6 @@
 // Tasks whose pods the cluster refuses to make, on a cluster in memory.
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { eventType, jobType } from '../../../src/lib/api/core.ts';
 import { apiError } from '../../support/memory-cluster.ts';
@@ -87,4 +88,21 @@ test('a task whose Job is refused waits, says why, and runs when it is taken', a
   cluster.intercept = () => undefined;
   await until(() => expect(condition('task-full', 'Ready')?.status).toBe('True'));
   expect(jobsMade()).toEqual(['task-full']);
+});
+
+test('a task whose Job is refused in other words at each try is not tried again at once', async () => {
+  await makeApp();
+  let tries = 0;
+  cluster.intercept = (verb, type) => {
+    if (verb !== 'create' || type.plural !== jobType.plural) return;
+    tries += 1;
+    throw apiError(403, 'Forbidden', `admission webhook "p" denied the request: request ${String(tries)}`);
+  };
+  await makeTask('task-full');
+  const message = 'The cluster refuses to create the Job: admission webhook "p" denied the request: request 1';
+  await until(() => expect(condition('task-full', 'Ready')).toMatchObject({ reason: 'PodRefused', message }));
+  await sleep(300);
+  // What is written of the run and of its task wakes it once each.
+  expect(tries).toBeLessThanOrEqual(4);
+  expect(condition('task-full', 'Ready')?.message).toBe(message);
 });

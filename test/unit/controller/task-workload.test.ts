@@ -12,7 +12,7 @@ import { jobType, nodeType, type Node } from '../../../src/lib/api/core.ts';
 import { kinds, labels } from '../../../src/lib/api/group.ts';
 import type { Condition, KubeObject, ResourceType, Stored } from '../../../src/lib/api/object.ts';
 import { podType } from '../../../src/lib/api/pod-kind.ts';
-import { MemoryCluster } from '../../support/memory-cluster.ts';
+import { apiError, MemoryCluster } from '../../support/memory-cluster.ts';
 
 const ns = 's-1';
 const seconds = 1_000;
@@ -144,6 +144,21 @@ test('a task does not fail for the time that passed until kubelets have reported
   now += 10 * seconds;
   await waitFor('ErrImagePull', 'connection reset');
   expect(failed()).toMatchObject({ status: 'True', reason: 'ImagePull' });
+});
+
+test.each([
+  ['10 s', 10, 3],
+  ['5 minutes', 300, 30],
+  ['an hour', 3_600, 60],
+])('a task whose Job is refused for %s is tried again after a part of that time', async (_, age, pause) => {
+  await cluster.delete(jobType, ns, 't-1');
+  await cluster.mergePatch(kinds.taskWorkload, ns, 't-1', { metadata: { creationTimestamp: '2030-01-01T00:00:00Z' } });
+  await cluster.mergePatch(kinds.taskWorkload, ns, 't-1', { status: { conditions: null } }, { subresource: 'status' });
+  cluster.intercept = (verb) => {
+    if (verb === 'create') throw apiError(403, 'Forbidden', 'jobs.batch "t-1" is forbidden: exceeded quota: q');
+  };
+  now += age * seconds;
+  expect(await reconcile()).toEqual({ requeueAfterMs: pause * seconds });
 });
 
 describe('a leader whose watch is interrupted', () => {
