@@ -25,7 +25,7 @@ import { foreignImageProblem } from '../registry/own-images.ts';
 import { ensureOwner, isOwnedBy } from '../runtime/owner.ts';
 import { wholeIfThere } from '../runtime/whole.ts';
 import { withCause } from './last-lines.ts';
-import { buildRefusal, refusedRetryMs } from './refusal.ts';
+import { buildRefusal } from './refusal.ts';
 import { defined } from '../../lib/defined.ts';
 
 const byPackage = 'build-by-package';
@@ -88,7 +88,7 @@ async function stage(context: Context, live: Stored<CFBuild>): Promise<Result | 
     if (refusal === undefined) throw error;
     if (refusal.isFinal) return fail(context, current, refusal.failure.reason, refusal.message);
     await write(context, current, { state: 'STAGING' }, [staging(refusal.message), readyStatement]);
-    return { requeueAfterMs: refusedRetryMs };
+    return { requeueAfterMs: refusal.retryAfterMs };
   }
 }
 

@@ -24,7 +24,7 @@ import { readFacts } from './droplet-facts.ts';
 import { withCause, withLastLines } from './last-lines.ts';
 import { outcomeOf } from './outcome.ts';
 import type { FailedBuild, WaitingBuild } from './outcome.ts';
-import { buildRefusal, podRefusal, refusedRetryMs } from './refusal.ts';
+import { buildRefusal, podRefusal } from './refusal.ts';
 import { releaseExport } from './release.ts';
 import type { DropletFacts, ExportReport } from './report.ts';
 import { appGuidOf, buildTimeoutSeconds, registrySecretName, roomPatienceSeconds, startBuild } from './start.ts';
@@ -124,7 +124,7 @@ async function start(context: Context, live: Stored<BuildWorkload>, tools: Build
     if (refusal === undefined) throw error;
     if (refusal.isFinal) return fail(context, live, refusal);
     await write(context, live, {}, [running(reasons.buildNotRunning, refusal.message), readyStatement]);
-    return { requeueAfterMs: refusedRetryMs };
+    return { requeueAfterMs: refusal.retryAfterMs };
   }
   await write(context, live, {}, [running(reasons.buildRunning, ''), readyStatement]);
   return { requeueAfterMs: podPatienceMs };

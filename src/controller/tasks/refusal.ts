@@ -7,7 +7,7 @@ import { podRefusalFrom, podRefusalOf } from '../../lib/api/pod-refusal.ts';
 import type { TaskWorkload } from '../../lib/api/types.generated.ts';
 import { latestEvent } from '../runtime/latest-event.ts';
 import type { Context } from '../runtime/reconciler.ts';
-import { refusedBy } from '../runtime/refused.ts';
+import { refusedBy, unansweredBy } from '../runtime/refused.ts';
 import type { Result } from '../runtime/result.ts';
 import { conditionsWith, readyStatement, writeStatus, type Statement } from '../runtime/status.ts';
 
@@ -38,11 +38,11 @@ export const started: Statement = { type: conditionTypes.started, status: 'True'
 const hasNone = ({ status = {} }: Stored<Job>): boolean => (status.active ?? 0) + (status.failed ?? 0) + (status.succeeded ?? 0) === 0;
 
 /**
- * The run whose Job the cluster refuses: it waits, as one does whose pod is refused. The text stays as it was first: one that differs with every try would
- * start the next one. @throws every other error
+ * The run whose Job the cluster refuses, also because a policy cannot be asked: it waits, as one does whose pod is refused. The text stays as it was first:
+ * one that differs with every try would start the next one. @throws every other error
  */
 export async function awaitJob(context: Context, workload: Stored<TaskWorkload>, error: unknown): Promise<Result> {
-  const said = refusedBy(error);
+  const said = refusedBy(error) ?? unansweredBy(error);
   if (said === undefined) throw error;
   const refused = podRefusalFrom(said, 'Job');
   const before = podRefusalOf(workload);

@@ -105,7 +105,7 @@ export const causeOfCreation = (message: string): CauseCode => firstOf(createRul
 /** Why the API server made no pod of a StatefulSet or a Job, or another object: in its own words, or in those of kf's client. */
 export function causeOfRefusal(message: string): CauseCode {
   if (/exceeded quota|would exceed the quota/.test(message)) return 'quota';
-  return /forbidden|denied|admission|violates/i.test(message) ? 'admission' : 'unknown';
+  return /forbidden|denied|admission|violates|failed calling webhook/i.test(message) ? 'admission' : 'unknown';
 }
 
 /** Why a pod has no node yet. @param reason of its condition; only with `Unschedulable` the scheduler has looked at the nodes and found none */

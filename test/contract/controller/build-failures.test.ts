@@ -255,6 +255,26 @@ describe('a build', () => {
     expect(awaited()).toMatch(/request 1$/);
   });
 
+  test.each(['Job', 'BuildWorkload'])('whose %s no webhook answers for says so at once, and fails only when that lasts', async (kind) => {
+    const said = (end: string) => `failed calling webhook "p.example": failed to call webhook: ${end}`;
+    let end = 'connection refused';
+    cluster.intercept = (verb, type, name) => {
+      if (verb === 'create' && type.kind === kind && name.startsWith('b-2'))
+        throw apiError(500, 'InternalError', `Internal error occurred: ${said(end)}`);
+    };
+    await startBuild(cluster, { guid: 'b-2' });
+    await scene.until(() => expect(awaited()).toBe(`The build cannot start: Internal error occurred: ${said(end)}`));
+    // A refusal would have ended it by now.
+    scene.pass(60_000);
+    await sleep(1_500);
+    expect(second()?.state).toBe('STAGING');
+    end = 'context deadline exceeded';
+    scene.pass(60_000);
+    await scene.until(() => expect(second()?.state).toBe('FAILED'));
+    expect(second()?.failure?.cause).toBe('admission');
+    expect(scene.condition(kinds.build, 's-1', 'b-2', 'Succeeded')?.message).toContain(said(end));
+  });
+
   test('whose Job is refused for a moment goes on', async () => {
     refuse('Job', policy);
     await startBuild(cluster, { guid: 'b-2' });

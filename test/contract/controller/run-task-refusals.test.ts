@@ -90,6 +90,20 @@ test('a task whose Job is refused waits, says why, and runs when it is taken', a
   expect(jobsMade()).toEqual(['task-full']);
 });
 
+test('a task whose Job no webhook answers for waits, says why, and runs when it is taken', async () => {
+  await makeApp();
+  const said = 'Internal error occurred: failed calling webhook "p": failed to call webhook: connection refused';
+  cluster.intercept = (verb, type) => {
+    if (verb === 'create' && type.plural === jobType.plural) throw apiError(500, 'InternalError', said);
+  };
+  await makeTask('task-unasked');
+  const message = `The cluster refuses to create the Job: ${said}`;
+  await until(() => expect(condition('task-unasked', 'Ready')).toMatchObject({ status: 'False', reason: 'PodRefused', message }));
+  cluster.intercept = () => undefined;
+  await until(() => expect(condition('task-unasked', 'Ready')?.status).toBe('True'));
+  expect(jobsMade()).toEqual(['task-unasked']);
+});
+
 test('a task whose Job is refused in other words at each try is not tried again at once', async () => {
   await makeApp();
   let tries = 0;

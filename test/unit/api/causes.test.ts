@@ -58,6 +58,7 @@ describe('an instance that is not made, or not placed', () => {
     ).toBe('quota');
     expect(causeOfRefusal('pods "a-0" is forbidden: violates PodSecurity "restricted:latest": runAsNonRoot != true')).toBe('admission');
     expect(causeOfRefusal('admission webhook "policy.example" denied the request: no')).toBe('admission');
+    expect(causeOfRefusal('Internal error occurred: failed calling webhook "p.example": failed to call webhook: EOF')).toBe('admission');
     expect(causeOfRefusal('Internal error occurred: the moon')).toBe('unknown');
     expect(causeOfScheduling('0/2 nodes are available: 1 Insufficient memory, 1 node(s) had untolerated taint.')).toBe('no-room');
     expect(causeOfScheduling('0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims.')).toBe('volume');
