@@ -3,6 +3,7 @@
 import { nodeType, type Node } from '../../lib/api/core.ts';
 import type { Stored } from '../../lib/api/object.ts';
 import { podType, type Pod } from '../../lib/api/pod-kind.ts';
+import { isNamespaceEnding } from '../runtime/namespace-refusals.ts';
 import { index, watch, type Context, type Index, type Stores, type Watch } from '../runtime/reconciler.ts';
 import type { Result } from '../runtime/result.ts';
 
@@ -109,14 +110,21 @@ export function untilPodAbandoned(context: Context, pod: Stored<Pod> | undefined
 
 /** Removes a pod whose node is silent. A pod of the same name that came later stays. */
 export async function abandonPod(context: Context, { metadata: { namespace, name, uid }, spec }: Stored<Pod>): Promise<void> {
-  context.log.warn('pod on a silent node deleted', { pod: name, node: spec?.nodeName });
   await context.cluster.delete(podType, namespace, name, { uid, gracePeriodSeconds: 0, signal: context.signal });
+  context.log.warn('pod on a silent node deleted', { pod: name, node: spec?.nodeName });
 }
 
-/** Removes pods of something that is over, or gone, which their nodes do not end; until then they count in the quota. */
+/**
+ * Removes pods of something that is over, or gone, which their nodes do not end; until then they count in the quota. In a namespace that is being deleted
+ * they stay until their nodes answer: the right to delete them was in the namespace, and went first.
+ */
 export async function abandonPods(context: Context, pods: readonly Stored<Pod>[]): Promise<Result | undefined> {
   const waits: number[] = [];
   for (const pod of pods) {
+    if (isNamespaceEnding(context.stores, pod.metadata.namespace)) {
+      waits.push(lookAgainMs);
+      continue;
+    }
     const wait = await untilPodAbandoned(context, pod);
     if (wait === 0) await abandonPod(context, pod);
     else if (wait !== undefined) waits.push(wait);

@@ -18,6 +18,12 @@ export function isFreshRefusal(error: unknown, context: Pick<Context, 'stores' |
   return context.now() - made < freshRightsMs;
 }
 
+/** True while the API server deletes the namespace with all that is in it. */
+export function isNamespaceEnding(stores: Context['stores'], ns: string | undefined): boolean {
+  if (ns === undefined || !stores.has(namespaceType)) return false;
+  return stores.of(namespaceType).get(undefined, ns)?.metadata.deletionTimestamp !== undefined;
+}
+
 /**
  * True for an object that will be deleted with its namespace: its parts go too, the controller's rights there are among the first things that the API
  * server deletes, and it refuses to create anything. When the deletion has come to the object itself, it is worked on again.
@@ -25,8 +31,7 @@ export function isFreshRefusal(error: unknown, context: Pick<Context, 'stores' |
 export function goesWithNamespace({ watches }: Reconciler, key: string, stores: Context['stores']): boolean {
   const { ns, name } = splitKey(key);
   const own = watches[0]?.type;
-  if (ns === undefined || own === undefined || !stores.has(namespaceType)) return false;
-  if (stores.of(namespaceType).get(undefined, ns)?.metadata.deletionTimestamp === undefined) return false;
+  if (own === undefined || !isNamespaceEnding(stores, ns)) return false;
   const object = stores.of(own).get(ns, name);
   return object !== undefined && object.metadata.deletionTimestamp === undefined;
 }

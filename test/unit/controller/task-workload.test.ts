@@ -8,7 +8,7 @@ import type { Context, Stores } from '../../../src/controller/runtime/reconciler
 import type { Result } from '../../../src/controller/runtime/result.ts';
 import { Store } from '../../../src/controller/runtime/store.ts';
 import { findCondition } from '../../../src/lib/api/conditions.ts';
-import { jobType, nodeType, type Node } from '../../../src/lib/api/core.ts';
+import { jobType, namespaceType, nodeType, type Node } from '../../../src/lib/api/core.ts';
 import { kinds, labels } from '../../../src/lib/api/group.ts';
 import type { Condition, KubeObject, ResourceType, Stored } from '../../../src/lib/api/object.ts';
 import { podType } from '../../../src/lib/api/pod-kind.ts';
@@ -25,6 +25,8 @@ let now: number;
 let steadySince: number;
 /** Kinds of which the caches have nothing: their watch is interrupted. */
 let unseen: ResourceType[];
+/** What was logged. */
+let logged: string[];
 /** Objects as the caches have them, in place of what the cluster has by now. */
 let old: Stored[];
 
@@ -34,6 +36,7 @@ beforeEach(async () => {
   now = start;
   steadySince = 0;
   unseen = [];
+  logged = [];
   old = [];
   const spec = { command: ['rake'], image: 'shop:1' };
   const metadata = { name: 't-1', namespace: ns, labels: { [labels.taskGuid]: 't-1' } };
@@ -66,6 +69,7 @@ async function reconcile(reconciler = taskWorkloadReconciler): Promise<Result | 
     memory,
     stores: { of: of as Stores['of'], has: () => true },
     event: () => undefined,
+    log: { warn: (text: string) => logged.push(text) },
     now: () => now,
   } as unknown as Context;
   return reconciler.reconcile(`${ns}/t-1`, context);
@@ -159,6 +163,39 @@ test.each([
   };
   now += age * seconds;
   expect(await reconcile()).toEqual({ requeueAfterMs: pause * seconds });
+});
+
+describe('the pod of a deleted task on a silent node', () => {
+  const pod = () => cluster.peek(podType, ns, 't-1-x');
+  const gone = '2030-01-01T00:00:00Z';
+
+  beforeEach(async () => {
+    await cluster.delete(kinds.taskWorkload, ns, 't-1');
+    const status = { conditions: [{ type: 'Ready', status: 'Unknown' as const, lastTransitionTime: gone }] };
+    await cluster.create(nodeType, { metadata: { name: 'n-1' }, status });
+    const metadata = { name: 't-1-x', namespace: ns, labels: { [labels.taskGuid]: 't-1' }, deletionTimestamp: gone };
+    await cluster.create(podType, { metadata, spec: { containers: [], nodeName: 'n-1' } });
+    now += 300 * seconds;
+    // The right to delete pods is in a RoleBinding of the space.
+    cluster.intercept = (verb) => {
+      if (verb === 'delete') throw apiError(403, 'Forbidden', 'pods "t-1-x" is forbidden: cannot delete resource "pods"');
+    };
+  });
+
+  test('is said to be removed only when it is', async () => {
+    await expect(reconcile()).rejects.toThrow('cannot delete');
+    expect(logged).toEqual([]);
+    cluster.intercept = () => undefined;
+    await reconcile();
+    expect([pod(), logged]).toEqual([undefined, ['pod on a silent node deleted']]);
+  });
+
+  test('stays while its space is being deleted, without a request', async () => {
+    await cluster.create(namespaceType, { metadata: { name: ns, deletionTimestamp: gone } });
+    cluster.intercept = (verb) => expect.unreachable(verb);
+    expect(await reconcile()).toEqual({ requeueAfterMs: 10 * seconds });
+    expect([pod() === undefined, logged]).toEqual([false, []]);
+  });
 });
 
 describe('a leader whose watch is interrupted', () => {
