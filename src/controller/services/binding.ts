@@ -8,6 +8,8 @@ import { readCredentials, type Credentials } from '../../lib/api/credentials.ts'
 import { annotations, conditionTypes, finalizers, kinds, reasons } from '../../lib/api/group.ts';
 import type { CFServiceBinding, CFServiceInstance } from '../../lib/api/types.generated.ts';
 import { encoded, ownerReference } from '../../templates/metadata.ts';
+import { BoundedMap } from '../runtime/bounded-map.ts';
+import { Remembered } from '../runtime/memory.ts';
 import { index, watch } from '../runtime/reconciler.ts';
 import type { Context, Reconciler } from '../runtime/reconciler.ts';
 import { WaitingError } from '../runtime/result.ts';
@@ -38,8 +40,9 @@ export const serviceBindingReconciler: Reconciler = {
     const live = context.stores.of(kinds.serviceBinding).get(ns, name);
     if (live === undefined) return undefined;
     const binding = await withoutFinalizer(context, live);
-    const isGoing = binding.metadata.deletionTimestamp !== undefined || (await removeOrphan(context, binding));
-    return isGoing ? undefined : reconcileBinding(context, binding);
+    if (binding.metadata.deletionTimestamp !== undefined) return undefined;
+    const orphan = await removeOrphan(context, binding);
+    return orphan === 'deleted' ? undefined : reconcileBinding(context, binding, orphan?.lookAgainMs);
   },
 };
 
@@ -54,29 +57,45 @@ async function withoutFinalizer(context: Context, live: Stored<CFServiceBinding>
   return context.cluster.mergePatch(kinds.serviceBinding, namespace, name, patch, { signal: context.signal });
 }
 
+/** An instance that is replaced (`kubectl replace --force`) is gone for a moment, and has the same name again. */
+const orphanPatienceMs = 60_000;
+/** Since when this controller has not seen the instance of a binding, by the uid of the binding. */
+const missingSince = new Remembered(() => new BoundedMap<string, number>(10_000));
+
 /**
- * Deletes a binding whose instance is gone, as when it was made while the instance was being deleted: no command finds it any more, and its app could not
- * start. One that was never ready waits: it may have been applied before its instance. @returns whether it was deleted
+ * Deletes a binding whose instance has been gone for a minute, as when it was made while the instance was being deleted: no command finds it any more, and
+ * its app could not start. One that was never ready waits: it may have been applied before its instance.
+ * @returns for an orphan that is not deleted yet, when to look at it again; undefined for a binding that stays
  */
-async function removeOrphan(context: Context, live: Stored<CFServiceBinding>): Promise<boolean> {
+async function removeOrphan(context: Context, live: Stored<CFServiceBinding>): Promise<'deleted' | { lookAgainMs: number } | undefined> {
   const { metadata, status } = live;
   const { ns, name } = splitKey(instanceKey(live));
-  if (status?.envSecretRef === undefined || ns !== metadata.namespace || name === '') return false;
+  if (status?.envSecretRef === undefined || ns !== metadata.namespace || name === '') return undefined;
+  const missing = context.memory.of(missingSince);
+  if (context.stores.of(kinds.serviceInstance).get(ns, name) !== undefined) {
+    missing.delete(metadata.uid);
+    return undefined;
+  }
+  const since = missing.get(metadata.uid) ?? context.now();
+  missing.set(metadata.uid, since);
+  const lookAgainMs = since + orphanPatienceMs - context.now();
+  if (lookAgainMs > 0) return { lookAgainMs };
+  missing.delete(metadata.uid);
   // What is watched may come late.
-  const known = context.stores.of(kinds.serviceInstance).get(ns, name);
-  if (known !== undefined || (await context.cluster.get(kinds.serviceInstance, ns, name, context.signal)) !== undefined) return false;
+  if ((await context.cluster.get(kinds.serviceInstance, ns, name, context.signal)) !== undefined) return undefined;
   await context.cluster.delete(kinds.serviceBinding, ns, metadata.name, { uid: metadata.uid, signal: context.signal });
-  return true;
+  return 'deleted';
 }
 
-async function reconcileBinding(context: Context, live: Stored<CFServiceBinding>): Promise<Result | undefined> {
+/** @param lookAgainMs when to try again without an instance; undefined: when there is one */
+async function reconcileBinding(context: Context, live: Stored<CFServiceBinding>, lookAgainMs?: number): Promise<Result | undefined> {
   const statements: Statement[] = [];
   try {
     const { ns, name } = splitKey(instanceKey(live));
     // A Secret of another space must not get into this one: bindings lead only to instances of their own space.
     const instance = ns === live.metadata.namespace ? context.stores.of(kinds.serviceInstance).get(ns, name) : undefined;
     if (instance === undefined)
-      throw new WaitingError('ServiceInstanceNotFound', `The service instance '${name}' does not exist in this space.`);
+      throw new WaitingError('ServiceInstanceNotFound', `The service instance '${name}' does not exist in this space.`, lookAgainMs);
     const claim = await claimName(context, { entity: 'serviceBinding', object: live, instanceName: instance.spec.displayName });
     statements.push(claim.claimed);
     if (claim.notReady !== undefined) {

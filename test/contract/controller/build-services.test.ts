@@ -4,6 +4,7 @@ import { annotations, finalizers, kinds, labels } from '../../../src/lib/api/gro
 import { buildAppBinding, buildCredentialsSecret, buildUserProvidedInstance } from '../../../src/templates/service.ts';
 import { app, startScene } from './build-scene.ts';
 import type { BuildScene } from './build-scene.ts';
+import { settled } from './settled.ts';
 
 const author = { changedBy: 'alice', now: new Date() };
 
@@ -221,11 +222,19 @@ describe('user-provided services', () => {
     expect(scene.cluster.peek(secretType, 's-2', 'b-9')).toBeUndefined();
   });
 
+  /** The instance of the binding is gone, and the controller looks at the binding again when so much time has passed. */
+  const loseInstance = async (ms: number): Promise<void> => {
+    await scene.cluster.delete(kinds.serviceInstance, 's-1', 'i-1');
+    await scene.until(() => expect(bindingReady()?.reason).toBe('ServiceInstanceNotFound'));
+    scene.pass(ms);
+    await scene.cluster.mergePatch(kinds.serviceBinding, 's-1', 'b-1', { metadata: { annotations: { looked: 'again' } } });
+  };
+
   test('a binding that was ready is deleted when its instance is gone', async () => {
     await makeInstance({ uri: 'x' });
     await bind();
     await scene.until(() => expect(bindingReady()?.status).toBe('True'));
-    await scene.cluster.delete(kinds.serviceInstance, 's-1', 'i-1');
+    await loseInstance(60_000);
     await scene.until(() => expect(scene.cluster.peek(kinds.serviceBinding, 's-1', 'b-1')).toBeUndefined());
   });
 
@@ -240,8 +249,24 @@ describe('user-provided services', () => {
       asked += 1;
       if (scene.cluster.peek(kinds.serviceInstance, 's-1', 'i-1') === undefined) await makeInstance({ uri: 'x' });
     };
-    await scene.cluster.delete(kinds.serviceInstance, 's-1', 'i-1');
+    await loseInstance(60_000);
     await scene.until(() => expect([asked > 0, bindingReady()?.status]).toEqual([true, 'True']));
+  });
+
+  test('a binding stays while its instance is replaced, each time', async () => {
+    await makeInstance({ uri: 'x' });
+    await bind();
+    await scene.until(() => expect(bindingReady()?.status).toBe('True'));
+    const uid = () => scene.cluster.peek(kinds.serviceBinding, 's-1', 'b-1')?.metadata.uid;
+    const before = uid();
+    for (let replacements = 0; replacements < 2; replacements += 1) {
+      await loseInstance(40_000);
+      await settled(scene.cluster);
+      expect(bindingReady()?.reason).toBe('ServiceInstanceNotFound');
+      await makeInstance({ uri: 'x' });
+      await scene.until(() => expect(bindingReady()?.status).toBe('True'));
+    }
+    expect(uid()).toBe(before);
   });
 
   test('a binding that was made before its instance waits for it', async () => {
