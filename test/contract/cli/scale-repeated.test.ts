@@ -19,6 +19,15 @@ afterAll(() => bundle.remove());
 const scale = (...sizes: string[]): Promise<CliRun> => scene.cli.run(['scale', 'shop', ...sizes, '-f']);
 const web = () => scene.cluster.memory.all(kinds.process)[0];
 const deployId = (): string | undefined => scene.app().metadata.annotations?.[annotations.deployId];
+/** Runs a command until it follows the app. @returns its end, in a list: what is in one is not awaited here */
+async function untilAwaited(run: () => Promise<CliRun>): Promise<Promise<CliRun>[]> {
+  const watches = (): number => scene.cluster.server.callsOf('GET .*/cfapps').filter(({ query }) => query.has('watch')).length;
+  const before = watches();
+  const running = run();
+  await expect.poll(watches).toBeGreaterThan(before);
+  return [running];
+}
+
 const fails = { reason: 'Crashed', message: 'The app ran out of memory.' };
 
 it('fails again as long as the sizes do not serve, and succeeds when they do', async () => {
@@ -37,9 +46,30 @@ it.each([
   ['is still under way', { phase: 'Starting' }],
   ['was not seen by the controller yet', { id: 'before' }],
 ])('waits for the result of a change that %s', async (_, deployment) => {
+  // The controller does nothing by itself.
+  scene.cluster.memory.intercept = () => undefined;
   scene.setStatus(kinds.app, nameOf(scene.app()), { deployment });
-  scene.failure = fails;
-  expect(await scale('-k', '512M')).toMatchObject({ code: 1, stderr: expect.stringContaining(fails.message) as string });
+  const before = deployId();
+  const [running] = await untilAwaited(() => scale('-k', '512M'));
+  scene.setStatus(kinds.app, nameOf(scene.app()), { deployment: { id: before, phase: 'Failed', ...fails } });
+  expect(await running).toMatchObject({ code: 1, stderr: expect.stringContaining(fails.message) as string });
+  expect(deployId()).toBe(before);
+});
+
+it.each([
+  ['a push', ['push', 'shop', '-p', 'app']],
+  ['a restart', ['restart', 'shop']],
+  ['another scale', ['scale', 'shop', '-m', '512M', '-f']],
+])('leaves the change of %s to its end, and both succeed', async (_, command) => {
+  scene.source('b');
+  scene.isStarting = true;
+  const first = scene.cli.run(command);
+  await expect.poll(() => scene.app().status?.deployment?.phase).toBe('Starting');
+  const before = deployId();
+  const [again] = await untilAwaited(() => scale('-m', `${web()?.spec.memoryMB}M`));
+  scene.setStatus(kinds.app, nameOf(scene.app()), { deployment: { phase: 'Serving' } });
+  expect([await first, await again]).toMatchObject([{ code: 0 }, { code: 0 }]);
+  expect(deployId()).toBe(before);
 });
 
 it('starts a process that has its sizes only for the next start', async () => {

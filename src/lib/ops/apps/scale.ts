@@ -248,13 +248,18 @@ interface Resized {
 }
 
 /**
- * The instances may lack the sizes that the process has already: its change has failed or goes on, or waits for a start, as when this command was ended
- * between its two writes. A canary has them, and is left to whoever decides about it.
+ * What gives the instances the sizes that the process has already: the change that is under way, which must not begin anew, or a new one when the last
+ * one has failed, or when the sizes wait for a start. A canary has the sizes, and is left to whoever decides about it.
  */
-function isUnserved(app: Stored<CFApp>, process: Stored<CFProcess>): boolean {
+async function applied(session: SpaceSession, app: Stored<CFApp>, process: Stored<CFProcess>): Promise<Resized | undefined> {
+  if (app.spec.desiredState !== 'STARTED' || isCanaryUnderWay(app)) return undefined;
+  if (isHeld(app, process)) return markResized(session, app, process, process);
+  const deployId = app.metadata.annotations?.[annotations.deployId] ?? '';
   const { id = '', phase } = app.status?.deployment ?? {};
-  const hasServed = phase === 'Serving' && id === (app.metadata.annotations?.[annotations.deployId] ?? '');
-  return app.spec.desiredState === 'STARTED' && !isCanaryUnderWay(app) && (!hasServed || isHeld(app, process));
+  // The controller may not have seen the change yet.
+  const hasEnded = id === deployId && phase !== 'Pending' && phase !== 'Starting';
+  if (!hasEnded && deployId !== '') return { app, deployId };
+  return hasEnded && phase === 'Serving' ? undefined : markResized(session, app, process, process);
 }
 
 /** Writes other sizes. @returns the change of a started app; undefined when all instances have the sizes, or the app is stopped */
@@ -270,7 +275,7 @@ async function resize(
   if (Object.keys(sizes).length === 0) {
     if (options.instances !== undefined) await assertScaleFits(session, app, process, options.instances);
     const isAsked = options.memoryMB !== undefined || options.diskMB !== undefined;
-    return isAsked && isUnserved(app, process) ? markResized(session, app, process, process) : undefined;
+    return isAsked ? applied(session, app, process) : undefined;
   }
   assertNotInFlight(session, app);
   // With other sizes all instances are replaced, and what a quota lacks during that is told when they are made.
