@@ -1,11 +1,12 @@
 // Images of registries that ask for a user and a password.
 
+import type { ChildProcess } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { secretType } from '../../../src/lib/api/core.ts';
 import { kinds } from '../../../src/lib/api/group.ts';
-import { bundleForTests } from '../../support/cli.ts';
+import { bundleForTests, type CliRun } from '../../support/cli.ts';
 import { nameOf, ns, PushScene } from '../../support/push-scene.ts';
 
 const bundle = bundleForTests();
@@ -35,6 +36,20 @@ function stageImages(): void {
       return { image: 'registry.example.com/shop@sha256:1', imagePullSecrets: [{ name: secretName() }] };
     },
   };
+}
+
+/** A push whose image is not found, and that gets the signal meanwhile. */
+async function endedWhileBuilding(password: string, signal: NodeJS.Signals): Promise<CliRun> {
+  scene.droplet = undefined;
+  const before = scene.builds().length;
+  const started = async (child: ChildProcess): Promise<void> => {
+    await expect.poll(() => scene.builds().length).toBe(before + 1);
+    child.kill(signal);
+  };
+  return scene.cli.run(['push', 'shop', '-o', image, ...user], {
+    env: { CF_DOCKER_PASSWORD: password },
+    started: (child) => void started(child),
+  });
 }
 
 describe('push --docker-username', () => {
@@ -77,6 +92,39 @@ describe('push --docker-username', () => {
     });
     expect(failed.code).toBe(1);
     expect(auths()).toEqual({ 'registry.example.com': credential('bob', 's3cret') });
+  });
+
+  it.each(['SIGINT', 'SIGTERM'] as const)('that is ended by %s gives the version that serves its password back', async (signal) => {
+    stageImages();
+    await scene.cli.run(['push', 'shop', '-o', image, ...user], { env });
+    const ended = await endedWhileBuilding('wrong', signal);
+    expect(ended.stderr).toContain('Interrupted.');
+    expect(ended.stderr).not.toContain('could not be put back');
+    expect(auths()).toEqual({ 'registry.example.com': credential('bob', 's3cret') });
+  });
+
+  it('that is interrupted with the password of now does not say that it could not be put back', async () => {
+    stageImages();
+    await scene.cli.run(['push', 'shop', '-o', image, ...user], { env });
+    const ended = await endedWhileBuilding('s3cret', 'SIGINT');
+    expect(ended.stderr).toContain('Interrupted.');
+    expect(ended.stderr).not.toContain('could not be put back');
+  });
+
+  it('that fails leaves the password alone with which a later push serves', async () => {
+    stageImages();
+    await scene.cli.run(['push', 'shop', '-o', image, ...user], { env });
+    const rotated = { env: { CF_DOCKER_PASSWORD: 'rotated' } };
+    scene.droplet = undefined;
+    const failing = scene.cli.run(['push', 'shop', '-o', image, ...user], rotated);
+    await expect.poll(() => scene.builds().length).toBe(2);
+    const failed = nameOf(scene.builds()[1]);
+    stageImages();
+    expect(await scene.cli.run(['push', 'shop', '-o', image, ...user], rotated)).toMatchObject({ code: 0 });
+    scene.endBuild(failed, 'fails');
+    const { code, stderr } = await failing;
+    expect([code, stderr.includes('could not be put back')]).toEqual([1, false]);
+    expect(auths()).toEqual({ 'registry.example.com': credential('bob', 'rotated') });
   });
 
   it('that fails leaves a password alone that somebody else has written since', async () => {

@@ -5,6 +5,7 @@ import { secretType, type Secret } from '../../api/core.ts';
 import type { Stored } from '../../api/object.ts';
 import { credentialIn, userIn, withRegistry } from '../../api/registry-credentials.ts';
 import type { CFApp } from '../../api/types.generated.ts';
+import { defined } from '../../defined.ts';
 import { retryOnConflict } from '../../kube/retry-on-conflict.ts';
 import { configKeyOf } from '../../oci/credentials.ts';
 import { parseReference } from '../../oci/reference.ts';
@@ -24,29 +25,34 @@ export interface ImageCredential {
 /** A credential in the app's Secret. */
 export interface KeptCredential {
   secretName: string;
-  /** Gives the registry the credential back that it had before, if it had one, unless somebody has changed it since. */
-  putBack: () => Promise<void>;
+  /**
+   * Gives the registry the credential back that it had before, if it had another one, unless somebody has changed it since. Does so after an
+   * interruption too, so the session's signal does not end it.
+   * @param assertOurs throws when a later command may use the new credential: it writes none that is there already
+   */
+  putBack: (assertOurs: () => Promise<void>) => Promise<void>;
 }
 
 /** Changes the text of the app's Secret. Pushes for other registries may write it at the same time. @returns the text before */
 async function changeSecret(
-  { cluster, space, signal }: SpaceSession,
+  { cluster, space, signal }: Pick<SpaceSession, 'cluster' | 'space'> & { signal?: AbortSignal },
   app: Stored<CFApp>,
   author: Authorship,
   change: (text: string) => string,
 ): Promise<string> {
   const name = imagePullSecretName(app);
   const read = (): Promise<Stored<Secret> | undefined> => cluster.get(secretType, space.guid, name, signal);
+  const options = defined({ signal });
   const write = async (present: Stored<Secret> | undefined): Promise<string> => {
     const before = textOf(present?.data);
     const after = change(before);
     if (after === before) return before;
     const wanted = imagePullSecret(app, after, author);
-    if (present === undefined) await cluster.create(secretType, wanted, { signal });
+    if (present === undefined) await cluster.create(secretType, wanted, options);
     else {
       const { uid, resourceVersion } = present.metadata;
       const metadata = { uid, resourceVersion, annotations: { [annotations.changedBy]: author.changedBy } };
-      await cluster.mergePatch(secretType, space.guid, name, { metadata, data: wanted.data }, { signal });
+      await cluster.mergePatch(secretType, space.guid, name, { metadata, data: wanted.data }, options);
     }
     return before;
   };
@@ -66,13 +72,13 @@ export async function keepImageCredential(
   const key = keyOf(image);
   const before = await changeSecret(session, app, author, (text) => withRegistry(text, key, username, password));
   const earlier = credentialIn(before, key);
-  const putBack = async (): Promise<void> => {
-    if (earlier === undefined) return;
-    await changeSecret(session, app, author, (text) => {
-      const present = credentialIn(text, key);
-      const isOurs = present?.username === username && present.password === password;
-      return isOurs ? withRegistry(text, key, earlier.username, earlier.password) : text;
-    });
+  const isOurs = (one: typeof earlier): boolean => one?.username === username && one.password === password;
+  const putBack = async (assertOurs: () => Promise<void>): Promise<void> => {
+    if (earlier === undefined || isOurs(earlier)) return;
+    await assertOurs();
+    await changeSecret({ cluster: session.cluster, space: session.space }, app, author, (text) =>
+      isOurs(credentialIn(text, key)) ? withRegistry(text, key, earlier.username, earlier.password) : text,
+    );
   };
   return { secretName: imagePullSecretName(app), putBack };
 }

@@ -6,8 +6,8 @@ import { annotations, kinds } from '../../api/group.ts';
 import type { KfInfo } from '../../api/kf-info.ts';
 import type { Stored } from '../../api/object.ts';
 import { isUnstaged, neededPackages, packagesOf, packageToBuild } from '../../api/packages.ts';
-import type { CFBuild, CFPackage, CFServiceBinding } from '../../api/types.generated.ts';
-import { BugError, messageOf } from '../../errors.ts';
+import type { CFApp, CFBuild, CFPackage, CFServiceBinding } from '../../api/types.generated.ts';
+import { BugError, KfError, messageOf } from '../../errors.ts';
 import type { AppPlan } from '../../manifest/plan.ts';
 import type { RegistryClient } from '../../oci/registry.ts';
 import type { SourceListing } from '../../source/listing.ts';
@@ -227,9 +227,11 @@ async function keptCredential({ session, plan, follower, imagePassword = '' }: A
   return keepImageCredential(session, follower.app, { image, username, password: imagePassword }, await authorIn(session));
 }
 
-/** The version that serves must not lose its registry's password to one with which the build failed. */
-async function putBack({ session }: ArtifactInput, kept: KeptCredential | undefined): Promise<void> {
-  await kept?.putBack().catch((error: unknown) => {
+/** The version that serves must not lose its registry's password to one with which the build failed, unless a later push may build with that one. */
+async function putBack({ session, pushId }: ArtifactInput, app: Stored<CFApp>, kept: KeptCredential | undefined): Promise<void> {
+  const assertOurs = (): Promise<void> => assertStillHolder(session.cluster, app, pushId);
+  await kept?.putBack(assertOurs).catch((error: unknown) => {
+    if (isOvertaken(error) || (error instanceof KfError && error.code === 'not-found')) return;
     const message = `The registry's earlier password could not be put back, and instances that start on another node may need it: ${messageOf(error)}`;
     session.report({ type: 'warning', message });
   });
@@ -250,11 +252,14 @@ async function fromImage(input: ArtifactInput): Promise<Artifact> {
   const { cluster } = session;
   const guid = randomUUID();
   const image = plan.docker?.image ?? '';
+  const { app } = follower;
+  const origin = await readOrigin(undefined, session.env);
+  const author = await authorIn(session);
+  // From here on every failure puts back what this has written.
   const kept = await keptCredential(input);
   const pullSecrets = kept === undefined ? [] : [kept.secretName];
-  const origin = await readOrigin(undefined, session.env);
   const content = { type: 'docker' as const, image, pullSecrets, pushId, origin };
-  const wanted = buildPackage({ guid, app: follower.app, ...content }, await authorIn(session));
+  const wanted = buildPackage({ guid, app, ...content }, author);
   const create = (): Promise<Stored<CFPackage>> => createOurs(input, wanted);
   if (!input.stage) return imagePackage(input, wanted, create);
   session.report({ type: 'resolving-image', image });
@@ -263,7 +268,7 @@ async function fromImage(input: ArtifactInput): Promise<Artifact> {
     .then(() => createBuild(session, info, request))
     .then((started) => waitForBuild(session, plan.name, started, request))
     .catch(async (error: unknown) => {
-      await putBack(input, kept);
+      await putBack(input, app, kept);
       throw error;
     });
   const current = facts.builds.find((candidate) => nameOf(candidate) === follower.app.spec.currentDropletRef?.name);
