@@ -6,12 +6,41 @@ import { isHeld, isWhollyHeld } from '../../lib/api/held.ts';
 import type { Stored } from '../../lib/api/object.ts';
 import { isCanceled } from '../../lib/api/rollout.ts';
 import type { CFApp, CFProcess, CFProcessStatus, Droplet } from '../../lib/api/types.generated.ts';
-import type { Stores } from '../runtime/reconciler.ts';
+import { BoundedMap } from '../runtime/bounded-map.ts';
+import { Remembered } from '../runtime/memory.ts';
+import type { Context, Stores } from '../runtime/reconciler.ts';
 import { keyOf } from '../runtime/store.ts';
 import { byAge, dropletOfImage, processKeys, workloadsByProcess } from '../relations.ts';
 
+/** A push that was killed leaves its lock. The CLI, too, ignores one that has not changed for 10 s; a push that takes over until then gets the lock first. */
+const lockPatienceMs = 15_000;
+
+/** Since when this controller has seen the lock of an app, by the uid of the app. The time in a lock comes from another machine. */
+const seenLocks = new Remembered(() => new BoundedMap<string, { lock: string; at: number }>(5_000));
+
+const lockOf = ({ metadata }: Stored<CFApp>): string => metadata.annotations?.[annotations.applying] ?? '';
+
 /** A push writes the instances before its droplet, and would start the one of before. */
-const isBeingWritten = ({ metadata }: Stored<CFApp>): boolean => metadata.annotations?.[annotations.applying] !== undefined;
+const isBeingWritten = (app: Stored<CFApp>): boolean => lockOf(app) !== '';
+
+/** Milliseconds until the lock of the app is taken for one of a push that was killed; undefined without a lock, or when it is one. */
+export function untilLockEnds({ memory, now }: Pick<Context, 'memory' | 'now'>, app: Stored<CFApp>): number | undefined {
+  const lock = lockOf(app);
+  if (lock === '') return undefined;
+  const known = memory.of(seenLocks);
+  const before = known.get(app.metadata.uid);
+  const at = before?.lock === lock ? before.at : now();
+  known.set(app.metadata.uid, { lock, at });
+  const left = at + lockPatienceMs - now();
+  return left > 0 ? left : undefined;
+}
+
+/** The app without its lock. */
+export function unlocked(app: Stored<CFApp>): Stored<CFApp> {
+  if (lockOf(app) === '') return app;
+  const { [annotations.applying]: _, ...others } = app.metadata.annotations ?? {};
+  return { ...app, metadata: { ...app.metadata, annotations: others } };
+}
 
 /**
  * `status.unstartedInstances` of a process without a generation. It tells a process that was scaled, which starts at once, from one that a manifest has added

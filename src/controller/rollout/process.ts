@@ -24,7 +24,7 @@ import { expectationsOf } from './assessment.ts';
 import { withProcessDefaults } from './process-defaults.ts';
 import { targetAfterCancellation, type Target } from './cancellation.ts';
 import { createGeneration, findGeneration, liveInputsOf, makeWhole, replaceLost, upToDate, workloadsOf } from './generation.ts';
-import { dropletFor, hinderedUnstartedOf, isScaledFirst, unstartedOf, waitsForStart } from './first-generation.ts';
+import { dropletFor, hinderedUnstartedOf, isScaledFirst, unlocked, unstartedOf, untilLockEnds, waitsForStart } from './first-generation.ts';
 import { lookAtDrain, setsByProcess } from './held-drain.ts';
 import { refusalIn } from './refusal.ts';
 import { Proofs } from './traffic-probe.ts';
@@ -87,13 +87,16 @@ async function reconcile(key: string, context: Context, rollouts: Rollouts): Pro
 
 /** @param overdue its instances have held up the drain of a node for too long */
 async function act(context: Context, live: Stored<CFProcess>, overdue: boolean, rollouts: Rollouts): Promise<Result | undefined> {
-  const app = context.stores.of(kinds.app).get(live.metadata.namespace, live.spec.appRef.name);
-  if (app === undefined || isEnding(live) || isEnding(app)) {
+  const stored = context.stores.of(kinds.app).get(live.metadata.namespace, live.spec.appRef.name);
+  if (stored === undefined || isEnding(live) || isEnding(stored)) {
     // A finalizer can keep its instances running for ever, and nobody wants them any more.
     await ensureBudget(context, live, false);
-    return app === undefined && !isEnding(live) ? endWithoutApp(context, live) : undefined;
+    return stored === undefined && !isEnding(live) ? endWithoutApp(context, live) : undefined;
   }
-  if (!mayAct(app)) return undefined;
+  if (!mayAct(stored)) return undefined;
+  const lockMs = untilLockEnds(context, stored);
+  // Judged once: a scale would be lost if the lock ended between the look at it and the status.
+  const app = lockMs === undefined ? unlocked(stored) : stored;
   const process = await withProcessDefaults(context, live);
 
   const droplet = dropletOf(app, app.spec.currentDropletRef?.name, context.stores);
@@ -110,9 +113,13 @@ async function act(context: Context, live: Stored<CFProcess>, overdue: boolean, 
   });
   // Last: a budget that is refused must not hide from the next step what this one found.
   const refusedMs = await tryBudget(context, process, !overdue && (outcome?.guarded ?? wantedInstances(app, process) > 1));
-  const waits = [outcome?.requeueAfterMs, refusedMs, target && untilReplaced(context, target.workload)].filter(
-    (wait) => wait !== undefined,
-  );
+  // No event says that a push was killed.
+  const unlockedMs = live.status?.unstartedInstances === undefined ? undefined : lockMs;
+  return soonest(outcome?.requeueAfterMs, refusedMs, unlockedMs, target && untilReplaced(context, target.workload));
+}
+
+function soonest(...times: (number | undefined)[]): Result | undefined {
+  const waits = times.filter((wait) => wait !== undefined);
   return waits.length === 0 ? undefined : { requeueAfterMs: Math.min(...waits) };
 }
 

@@ -163,6 +163,46 @@ test('after a cancellation it runs the version of before, with the variables of 
   await reported(scene, id, 'Serving', { canceled: true });
 });
 
+/** A push adds worker with one instance, and is killed before its last patch. */
+async function killPush(lock: string): Promise<void> {
+  await serving(await scene.deploy('good:1'));
+  const web = scene.web();
+  await scene.patchApp({ metadata: { annotations: { [annotations.applying]: lock } } });
+  await scene.cluster.create(kinds.process, {
+    metadata: { name: 'worker', namespace: ns, labels: { ...web?.metadata.labels }, annotations: hold() as Record<string, string> },
+    spec: { ...web?.spec, processType: 'worker', desiredInstances: 1, healthCheck: { type: 'process', data: {} } } as CFProcess['spec'],
+  });
+  await scene.until(() => expect(processOf(scene, 'worker')?.status?.unstartedInstances).toBe(1));
+}
+
+test('it is scaled a while after the push that added it was killed, and not before', async () => {
+  let later = 0;
+  scene = await startRunScene({ now: () => Date.now() + later });
+  await killPush('push@1');
+  await patchWorker({ spec: { desiredInstances: 2 } });
+  later = 10_000;
+  await scene.patchApp({ metadata: { annotations: { note: 'seen by the controller' } } });
+  await patchWorker({ spec: { memoryMB: 99 } });
+  expect(running(scene, 'worker')).toEqual({});
+  // The lock of another push counts from the moment at which it is seen.
+  await scene.patchApp({ metadata: { annotations: { [annotations.applying]: 'push@2' } } });
+  await patchWorker({ spec: { memoryMB: 98 } });
+  later = 16_000;
+  await patchWorker({ spec: { memoryMB: 97 } });
+  expect(running(scene, 'worker')).toEqual({});
+  later = 24_000;
+  await patchWorker({ spec: { memoryMB: 96 } });
+  // By itself: nothing changes any more.
+  await scene.until(() => expect(running(scene, 'worker')).toEqual({ 'good:1': 2 }));
+});
+
+test('an empty lock is none', async () => {
+  scene = await startRunScene();
+  await killPush('');
+  await patchWorker({ spec: { desiredInstances: 2 } });
+  await scene.until(() => expect(running(scene, 'worker')).toEqual({ 'good:1': 2 }));
+});
+
 test('a push that scales it does not start it with the droplet of before, and apply-manifest starts it at its end', async () => {
   scene = await startRunScene();
   await serving(await scene.deploy('good:1', both));
