@@ -105,7 +105,7 @@ async function act(context: Context, live: Stored<CFProcess>, overdue: boolean, 
   const outcome = target === undefined ? undefined : await rollouts.step(context, app, process, target);
   const ready: Statement = readyStatement;
   await writeStatus(context, kinds.process, process, {
-    ...(outcome === undefined ? withoutGeneration(context, app, process) : withGeneration(process)),
+    ...(outcome === undefined ? withoutGeneration(context, app, process) : withGeneration(app, process, target)),
     actualInstances: 0,
     ...outcome?.status,
     selector: selectorOf(process),
@@ -136,9 +136,10 @@ async function tryBudget(context: Context, process: Stored<CFProcess>, isWanted:
   }
 }
 
-function withGeneration({ status = {} }: Stored<CFProcess>): CFProcessStatus {
-  const { unstartedInstances: _, ...others } = status;
-  return others;
+/** A process that ran only in a version that was canceled has no generation of its own: when it is scaled, it starts with the app's droplet. */
+function withGeneration(app: Stored<CFApp>, process: Stored<CFProcess>, target: Target | undefined): CFProcessStatus {
+  const { unstartedInstances: _, ...others } = process.status ?? {};
+  return target?.isUnknownBefore === true ? { ...others, unstartedInstances: unstartedOf(app, process) } : others;
 }
 
 /** The status of a process that has no generation, and gets none now. What hindered a change is over when the change was canceled. */
@@ -186,7 +187,7 @@ async function aimOf(
   process: Stored<CFProcess>,
   droplet: Droplet | undefined,
 ): Promise<Target | 'again' | undefined> {
-  const isFirst = droplet !== undefined && isScaledFirst(app, process);
+  const isFirst = droplet !== undefined && wantedInstances(app, process) > 0 && isScaledFirst(app, process);
   if (isCanceled(app) && !isFirst) return targetAfterCancellation(app, process, workloadsOf(process, context), droplet);
   const workload = await targetOf(context, app, process, droplet);
   return workload === undefined || workload === 'again' ? workload : { workload, isUnknownBefore: false };
@@ -216,7 +217,8 @@ async function targetOf(
   if (workloads.length === 0 && waitsForStart(app, process)) return undefined;
   const live = liveInputsOf(app, process, dropletFor(app, process, droplet, context.stores), context);
   const equal = findGeneration(process, workloads, live);
-  const found = heldGeneration(app, process, workloads) ?? (equal && (await upToDate(context, app, process, live, equal)));
+  const held = isScaledFirst(app, process) ? undefined : heldGeneration(app, process, workloads);
+  const found = held ?? (equal && (await upToDate(context, app, process, live, equal)));
   if (found === undefined) return createGeneration(context, app, process, live);
   if (!(await makeWhole(context, app, process, live, found))) return 'again';
   if (findCondition(found, conditionTypes.whole)?.status !== 'False') return found;

@@ -203,6 +203,41 @@ test('an empty lock is none', async () => {
   await scene.until(() => expect(running(scene, 'worker')).toEqual({ 'good:1': 2 }));
 });
 
+/** Worker has one instance in the second version, and that is canceled before web is ready. */
+async function cancelWithWorker(): Promise<string> {
+  await serving(await scene.deploy('good:1', both));
+  scene.holdStarts(true);
+  const id = await scene.deploy('good:2', { ...both, rev: '1' });
+  await wanted(scene, 'worker');
+  await scene.until(() => expect(running(scene, 'worker')).toEqual({ 'good:2': 1 }));
+  await cancel(scene, 'build-1');
+  scene.holdStarts(false);
+  await reported(scene, id, 'Serving', { canceled: true });
+  await scene.until(() => expect([running(scene), running(scene, 'worker')]).toEqual([{ 'good:1': 1 }, {}]));
+  return id;
+}
+
+test('so does one that ran only in the canceled version: it is scaled up, down and up again', async () => {
+  scene = await startRunScene();
+  const id = await cancelWithWorker();
+  await scene.restartController();
+  for (const desiredInstances of [2, 0, 1]) {
+    await patchWorker({ spec: { desiredInstances } });
+    await scene.until(() => expect(running(scene, 'worker')).toEqual(desiredInstances === 0 ? {} : { 'good:1': desiredInstances }));
+    await scene.until(() => expect(processOf(scene, 'worker')?.status?.actualInstances).toBe(desiredInstances));
+  }
+  await reported(scene, id, 'Serving', { canceled: true });
+  expect(running(scene)).toEqual({ 'good:1': 1 });
+});
+
+test('it can be set to no instances first', async () => {
+  scene = await startRunScene();
+  await cancelWithWorker();
+  await patchWorker({ spec: { desiredInstances: 0 } });
+  await patchWorker({ spec: { desiredInstances: 1 } });
+  await scene.until(() => expect(running(scene, 'worker')).toEqual({ 'good:1': 1 }));
+});
+
 test('a push that scales it does not start it with the droplet of before, and apply-manifest starts it at its end', async () => {
   scene = await startRunScene();
   await serving(await scene.deploy('good:1', both));
