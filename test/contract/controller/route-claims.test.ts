@@ -7,7 +7,7 @@ import { routeReconciler } from '../../../src/controller/routes/route.ts';
 import { createLogger } from '../../../src/controller/runtime/log.ts';
 import { Manager } from '../../../src/controller/runtime/manager.ts';
 import { sources } from '../../../src/controller/sources.ts';
-import { findCondition } from '../../../src/lib/api/conditions.ts';
+import { currentCondition, findCondition } from '../../../src/lib/api/conditions.ts';
 import { configMapType, leaseType, namespaceType, serviceType } from '../../../src/lib/api/core.ts';
 import { httpRouteType } from '../../../src/lib/api/gateway.ts';
 import { kinds } from '../../../src/lib/api/group.ts';
@@ -18,6 +18,8 @@ import { info } from './build-scene.ts';
 
 let cluster: MemoryCluster;
 let stop: () => Promise<void>;
+/** So much later than now is it for the controller, in milliseconds. */
+let later: number;
 
 function startController(): () => Promise<void> {
   const aborter = new AbortController();
@@ -27,6 +29,7 @@ function startController(): () => Promise<void> {
     reconcilers: [routeReconciler, domainReconciler, claimsReconciler],
     leader: { ns: 'kf-system', name: 'kf-controller', identity: 'one', followMs: 20 },
     rootNamespace: 'cf',
+    now: () => Date.now() + later,
     log: createLogger('error', (line) => process.stderr.write(line)),
   }).run(aborter.signal);
   return async () => {
@@ -36,6 +39,7 @@ function startController(): () => Promise<void> {
 }
 
 beforeEach(async () => {
+  later = 0;
   cluster = new MemoryCluster();
   for (const name of ['cf', 'a', 'b', 'c'])
     await cluster.create(namespaceType, { metadata: { name, labels: { 'kf.cloudfoundry.org/managed-by': 'kf' } } });
@@ -357,17 +361,18 @@ describe('a domain whose requests with http are redirected', () => {
     await until(() => expect([redirect(), sections()]).toEqual([undefined, [undefined]]));
   });
 
-  const isChecked = () => {
-    const { metadata, ...domain } = cluster.peek(kinds.domain, 'cf', 'd') ?? { metadata: {} };
-    return findCondition({ metadata, ...domain }, 'Ready')?.observedGeneration === metadata.generation;
-  };
+  const isChecked = () => currentCondition(cluster.peek(kinds.domain, 'cf', 'd') ?? { metadata: {} }, 'Ready') !== undefined;
 
-  test('is redirected until each of its routes answers http, and ready only then', async () => {
+  /** The domain has one route, and its redirection. */
+  const redirected = async () => {
     await setHttps({ port: 443, secrets: [] });
     await make('b', 'bank', spec('bank'));
     await set(true);
-    await until(() => expect(sections()).toEqual(['https-apps']));
-    await until(() => expect([redirect() === undefined, isChecked()]).toEqual([false, true]));
+    await until(() => expect([sections(), redirect() === undefined, isChecked()]).toEqual([['https-apps'], false, true]));
+  };
+
+  test('is redirected until each of its routes answers http, and ready only then', async () => {
+    await redirected();
     const order: string[] = [];
     let looks = 0;
     cluster.intercept = async (verb, { plural }, name) => {
@@ -384,14 +389,33 @@ describe('a domain whose requests with http are redirected', () => {
   });
 
   test('is ready when one of its routes cannot be written, and redirected until it is', async () => {
-    await setHttps({ port: 443, secrets: [] });
-    await make('b', 'bank', spec('bank'));
-    await set(true);
-    await until(() => expect(sections()).toEqual(['https-apps']));
+    await redirected();
     cluster.intercept = (verb, { plural }, name) => {
       if (plural === httpRouteType.plural && name === 'bank' && verb === 'patch') throw new Error('no room');
     };
     await set(false);
+    await until(() => expect(isChecked()).toBe(true));
+    expect(redirect()).toBeDefined();
+    cluster.intercept = () => undefined;
+    await until(() => expect([redirect(), sections()]).toEqual([undefined, [undefined]]));
+  });
+
+  test('is ready after 30 s when one of its routes is not written and does not say why, and redirected until it is', async () => {
+    await redirected();
+    let looks = 0;
+    cluster.intercept = (verb, { plural }, name) => {
+      if (plural === kinds.app.plural && verb === 'get') throw new Error('no answer');
+      if (name === 'http-redirect-d' && verb === 'get') looks += 1;
+    };
+    const destinations = [{ guid: 'x', appRef: { name: 'none' }, processType: 'web' }];
+    await cluster.mergePatch(kinds.route, 'b', 'bank', { spec: { destinations } });
+    await set(false);
+    await until(() => expect(looks).toBeGreaterThan(1));
+    later = 15_000;
+    looks = 0;
+    await until(() => expect(looks).toBeGreaterThan(1));
+    expect(isChecked()).toBe(false);
+    later = 31_000;
     await until(() => expect(isChecked()).toBe(true));
     expect(redirect()).toBeDefined();
     cluster.intercept = () => undefined;
