@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { httpRouteType, revisionRule } from '../../../src/lib/api/gateway.ts';
-import { annotations, kinds, reasons } from '../../../src/lib/api/group.ts';
+import { annotations, kinds, labels, reasons } from '../../../src/lib/api/group.ts';
 import { changeOf } from '../../../src/lib/api/held.ts';
 import type { KubeObject, ResourceType } from '../../../src/lib/api/object.ts';
 import { bundleForTests, type CliRun } from '../../support/cli.ts';
@@ -265,13 +265,33 @@ describe('a push that a later one overtakes', () => {
     const before = scene.packages().map(nameOf);
     const { memory } = scene.cluster;
     const { intercept } = memory;
+    // Of two packages of the same moment the one with the lower name counts as the older one.
+    const marks = { [labels.appGuid]: nameOf(scene.app()) };
+    const later = { name: '0-later', namespace: ns, labels: marks, annotations: { [annotations.pushId]: 'theirs' } };
+    const [{ spec } = {}] = scene.packages();
+    // The later push takes the app over, and has made its package when this one arrives.
+    memory.intercept = async (verb, type, name) => {
+      if (verb === 'create' && type.plural === kinds.package.plural && name !== '0-later') {
+        await memory.mergePatch(kinds.app, ns, nameOf(scene.app()), theirs);
+        await scene.cluster.add(kinds.package, { metadata: later, spec: { type: 'bits', ...spec, appRef: { name: nameOf(scene.app()) } } });
+      }
+      await intercept(verb, type, name);
+    };
+    scene.source('b');
+    expect(await run('push', 'shop', ...again)).toMatchObject({ code: 1, stderr: expect.stringContaining('has taken over') as string });
+    expect(scene.packages().map(nameOf)).toEqual([...before, '0-later']);
+  });
+
+  it('while it creates its package leaves it to one that has none, and may build it', async () => {
+    const { memory } = scene.cluster;
+    const { intercept } = memory;
     memory.intercept = async (verb, type, name) => {
       if (verb === 'create' && type.plural === kinds.package.plural) await memory.mergePatch(kinds.app, ns, nameOf(scene.app()), theirs);
       await intercept(verb, type, name);
     };
     scene.source('b');
-    expect(await run('push', 'shop', ...again)).toMatchObject({ code: 1, stderr: expect.stringContaining('has taken over') as string });
-    expect(scene.packages().map(nameOf)).toEqual(before);
+    expect(await run('push', 'shop', '-p', 'app')).toMatchObject({ code: 1 });
+    expect(scene.packages()).toHaveLength(2);
   });
 });
 

@@ -57,8 +57,6 @@ export interface UploadInput {
   registry?: RegistryClient | undefined;
   /** Ends the upload; without it, the session's does. */
   signal?: AbortSignal | undefined;
-  /** Creates the package in another way than at once. */
-  create?: ((wanted: CFPackage) => Promise<Stored<CFPackage>>) | undefined;
 }
 
 /** Who can change the limit, and where. */
@@ -84,7 +82,7 @@ export function assertFits({ registry: { spaceQuotaBytes = Infinity } }: KfInfo,
 export async function uploadSource(
   session: SpaceSession,
   info: KfInfo,
-  { app, listing, cacheDir, pushId, registry, signal = session.signal, create }: UploadInput,
+  { app, listing, cacheDir, pushId, registry, signal = session.signal }: UploadInput,
 ): Promise<{ package: Stored<CFPackage>; bytes: number }> {
   const { cluster, report, env } = session;
   const { contentHash } = listing;
@@ -111,6 +109,5 @@ export async function uploadSource(
   report({ type: 'uploaded', bytes: pushed.layerBytesSent });
   const image = `${pushRepository(...place)}@${pushed.digest}`;
   const wanted = buildPackage({ guid, app, type: 'bits', image, pushId, contentHash, origin }, await authorIn(session));
-  const created = await (create === undefined ? cluster.create(kinds.package, wanted, { signal }) : create(wanted));
-  return { package: created, bytes: pushed.layerBytesSent };
+  return { package: await cluster.create(kinds.package, wanted, { signal }), bytes: pushed.layerBytesSent };
 }

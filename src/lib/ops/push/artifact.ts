@@ -127,25 +127,6 @@ async function whileOurs<T>({ session, follower }: ArtifactInput, work: (signal:
   }
 }
 
-/**
- * Creates a package while the app is this push's own. A restage builds the newest package, so one that was created after a later push has taken
- * over is deleted again. @throws KfError conflict when a later push has taken over
- */
-async function createOurs({ session, follower, pushId }: ArtifactInput, wanted: CFPackage): Promise<Stored<CFPackage>> {
-  const { cluster, signal } = session;
-  const { app } = follower;
-  await assertStillHolder(cluster, app, pushId, signal);
-  const created = await cluster.create(kinds.package, wanted, { signal });
-  try {
-    await assertStillHolder(cluster, app, pushId, signal);
-  } catch (error) {
-    const { namespace, name } = created.metadata;
-    if (isOvertaken(error)) await cluster.delete(kinds.package, namespace, name, { propagation: 'Background', signal });
-    throw error;
-  }
-  return created;
-}
-
 /** The package of this source; uploaded unless it exists. */
 async function packaged(input: ArtifactInput, { listing, known, cacheDir }: Source): Promise<Artifact> {
   const { session, info, plan, facts, follower } = input;
@@ -154,10 +135,9 @@ async function packaged(input: ArtifactInput, { listing, known, cacheDir }: Sour
   follower.begin();
   if (!facts.isNew) await Promise.all([assertMayBuild(session, info, plan), input.assertFits()]);
   const { pushId, registry } = input;
-  const { package: created, bytes } = await whileOurs(input, (signal) => {
-    const create = (wanted: CFPackage): Promise<Stored<CFPackage>> => createOurs(input, wanted);
-    return uploadSource(session, info, { app: follower.app, listing, cacheDir, pushId, registry, signal, create });
-  });
+  const { package: created, bytes } = await whileOurs(input, (signal) =>
+    uploadSource(session, info, { app: follower.app, listing, cacheDir, pushId, registry, signal }),
+  );
   const packages = packagesOf(follower.app, [created, ...facts.packages]);
   return { source: nameOf(created), packages, wasBuilt: false, layerBytesSent: bytes, bindings };
 }
@@ -249,7 +229,7 @@ const secretsOf = (source: { registry: { imagePullSecrets?: { name: string }[] }
 /** A tag may have moved, so the controller resolves it again. If it has not moved, the present droplet stays. */
 async function fromImage(input: ArtifactInput): Promise<Artifact> {
   const { session, info, plan, facts, follower, pushId } = input;
-  const { cluster } = session;
+  const { cluster, signal } = session;
   const guid = randomUUID();
   const image = plan.docker?.image ?? '';
   const { app } = follower;
@@ -260,13 +240,12 @@ async function fromImage(input: ArtifactInput): Promise<Artifact> {
   const pullSecrets = kept === undefined ? [] : [kept.secretName];
   const content = { type: 'docker' as const, image, pullSecrets, pushId, origin };
   const wanted = buildPackage({ guid, app, ...content }, author);
-  const create = (): Promise<Stored<CFPackage>> => createOurs(input, wanted);
+  const create = (): Promise<Stored<CFPackage>> => cluster.create(kinds.package, wanted, { signal });
   if (!input.stage) return imagePackage(input, wanted, create);
   session.report({ type: 'resolving-image', image });
   const request = buildRequest(input, guid);
-  const build = await create()
-    .then(() => createBuild(session, info, request))
-    .then((started) => waitForBuild(session, plan.name, started, request))
+  const build = await Promise.all([create(), createBuild(session, info, request)])
+    .then(([, started]) => waitForBuild(session, plan.name, started, request))
     .catch(async (error: unknown) => {
       await putBack(input, app, kept);
       throw error;

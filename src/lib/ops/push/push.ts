@@ -23,6 +23,7 @@ import { acquireApp } from './acquire-app.ts';
 import { decideChanges, hasEnvironment, isMarked, isNothing, type Changes } from './changes.ts';
 import { readSnapshot, type AppSnapshot } from './app-snapshot.ts';
 import { finished, underLock, writeAsHolder } from './lock.ts';
+import { tidyUpIfOvertaken } from './overtaken-package.ts';
 import { preflight, type Preflight } from './preflight.ts';
 import { needsDomains, wantedRoutes } from './route-plan.ts';
 import type { ProcessStep } from './settings.ts';
@@ -211,6 +212,7 @@ export async function pushApp(prepared: PreparedPush, options: PushOptions): Pro
   const { registry } = checked;
   const pushId = randomUUID();
   const { follower, asFound } = await acquireApp(session, plan, found, pushId);
+  const { app: taken } = follower;
   try {
     // The snapshot includes what another push wrote in the meantime: its settings must not be mixed with this push's source.
     const { facts, routes } = asFound ? checked : await readAgain(session, checked, follower.app);
@@ -252,6 +254,9 @@ export async function pushApp(prepared: PreparedPush, options: PushOptions): Pro
       ...(mapped.every(hasAddress) ? { routes: mapped } : {}),
     };
     return { ...result, known, unchanged: false, app: await verdict(prepared, switched, facts, pushId, follower) };
+  } catch (error) {
+    await tidyUpIfOvertaken(error, session, taken, pushId);
+    throw error;
   } finally {
     follower.stop();
   }
