@@ -95,7 +95,9 @@ test('an owner sends no requests to an app of a space that has not agreed', asyn
   const before = await partsIn('friend');
   await patch('owner', route.name, { sharedWith: [spaceOf('friend')] });
   const stray = { guid: randomUUID(), appRef: { name: apps['friend'] ?? '' }, processType: 'web', port: 8080 };
-  const own = { guid: randomUUID(), appRef: { name: apps['owner'] ?? '' }, processType: 'web', port: 8080 };
+  // With the guid that it has: another one would be another Service, to which the gateway has to change first.
+  const guid = await kubectl('get', 'cfroute', '-n', spaceOf('owner'), route.name, '-o', 'jsonpath={.spec.destinations[0].guid}');
+  const own = { guid, appRef: { name: apps['owner'] ?? '' }, processType: 'web', port: 8080 };
   await patch('owner', route.name, { destinations: [own, stray] });
   await until('the app of another space to be taken away', async () => {
     const left = await kubectl('get', 'cfroute', '-n', spaceOf('owner'), route.name, '-o', 'jsonpath={.spec.destinations[*].appRef.name}');
