@@ -269,7 +269,9 @@ const process: Kind = {
     selector: string({ maxLength: 1024, description: 'label selector of all pods of the process, over all generations' }),
     serving: string({ maxLength: 4096, description: '<generation>=<weight>,...: how routes shall spread requests' }),
     rollout: named('DeploymentStatus', deployment),
-    unstartedInstances: int32({ description: 'desiredInstances of a process without a generation when the controller last saw it' }),
+    unstartedInstances: int32({
+      description: 'desiredInstances when the controller last saw them; only without a generation, or with none but a canceled one',
+    }),
   }),
 };
 

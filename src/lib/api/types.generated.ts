@@ -753,7 +753,7 @@ export interface CFProcessStatus {
   serving?: string;
   rollout?: DeploymentStatus;
   /**
-   * desiredInstances of a process without a generation when the controller last saw it
+   * desiredInstances when the controller last saw them; only without a generation, or with none but a canceled one
    */
   unstartedInstances?: number;
 }
